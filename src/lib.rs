@@ -1,1 +1,12 @@
+//! Leases for short-lived code (core).
 #![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod clock;
+pub mod fence;
+pub mod id;
+pub mod name;
+pub mod protocol;
+pub mod time;

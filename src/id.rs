@@ -1,0 +1,197 @@
+//! Random 128-bit identities, and the pool their entropy comes from.
+
+use alloc::collections::VecDeque;
+use alloc::string::String;
+use core::fmt;
+use core::str::FromStr;
+
+use serde::de::{self, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+macro_rules! random_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(u128);
+
+        impl $name {
+            /// The id with these 128 bits.
+            pub const fn from_bits(bits: u128) -> Self {
+                Self(bits)
+            }
+
+            /// The id's 128 bits.
+            pub const fn to_bits(self) -> u128 {
+                self.0
+            }
+
+            /// The id as 32 lower-case hexadecimal digits, as it travels.
+            pub fn to_hex(self) -> String {
+                to_hex(self.0)
+            }
+        }
+
+        /// Prints no digit: ids are credentials and must not reach a log.
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(concat!(stringify!($name), "(..)"))
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = ParseIdError;
+
+            fn from_str(text: &str) -> Result<Self, ParseIdError> {
+                from_hex(text).map(Self)
+            }
+        }
+
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.to_hex())
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                deserializer.deserialize_str(HexVisitor).map(Self)
+            }
+        }
+    };
+}
+
+random_id! {
+    /// One intention of a client, the same in every attempt to get it through. Repeating an
+    /// operation under its id has the effect of one. Secret: a repeated acquire is answered with
+    /// the lease it was granted.
+    OpId
+}
+
+random_id! {
+    /// One grant, and the credential for it: renewing, releasing and transferring name it.
+    LeaseId
+}
+
+/// The text is not 32 hexadecimal digits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParseIdError;
+
+impl fmt::Display for ParseIdError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an id is 32 hexadecimal digits")
+    }
+}
+
+impl core::error::Error for ParseIdError {}
+
+struct HexVisitor;
+
+impl Visitor<'_> for HexVisitor {
+    type Value = u128;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&ParseIdError, f)
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<u128, E> {
+        // The text itself may be a credential: the error does not quote it.
+        from_hex(text).map_err(E::custom)
+    }
+}
+
+const DIGITS: &[u8; 16] = b"0123456789abcdef";
+
+fn to_hex(bits: u128) -> String {
+    bits.to_be_bytes()
+        .iter()
+        .flat_map(|byte| [byte >> 4, byte & 15])
+        .map(|digit| char::from(DIGITS[usize::from(digit)]))
+        .collect()
+}
+
+fn from_hex(text: &str) -> Result<u128, ParseIdError> {
+    if text.len() != 32 {
+        return Err(ParseIdError);
+    }
+    text.bytes().try_fold(0, |bits: u128, byte| {
+        let digit = match byte {
+            b'0'..=b'9' => byte - b'0',
+            b'a'..=b'f' => byte - b'a' + 10,
+            b'A'..=b'F' => byte - b'A' + 10,
+            _ => return Err(ParseIdError),
+        };
+        Ok(bits << 4 | u128::from(digit))
+    })
+}
+
+/// Names one send of a request. Only the answer to an attempt that is still awaited counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AttemptId(pub u32);
+
+/// Random bits brought in from outside, used up one id at a time.
+///
+/// The core has no source of randomness; whoever drives it keeps the pool at [`Entropy::LEVEL`]
+/// or above before each input.
+#[derive(Clone, Default)]
+pub struct Entropy {
+    pool: VecDeque<u128>,
+}
+
+impl Entropy {
+    /// As many draws as one input can need.
+    pub const LEVEL: usize = 6;
+
+    /// Whether the pool is below [`Entropy::LEVEL`].
+    pub fn is_low(&self) -> bool {
+        self.pool.len() < Self::LEVEL
+    }
+
+    /// Adds 128 bits from a cryptographic source.
+    pub fn add(&mut self, bits: u128) {
+        self.pool.push_back(bits);
+    }
+
+    /// Takes 128 bits, if any are left.
+    pub fn draw(&mut self) -> Option<u128> {
+        self.pool.pop_front()
+    }
+}
+
+impl fmt::Debug for Entropy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Entropy({} draws)", self.pool.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::format;
+
+    #[test]
+    fn hex_round_trips_and_is_padded() {
+        let id = LeaseId::from_bits(0xab);
+        assert_eq!(id.to_hex(), "000000000000000000000000000000ab");
+        assert_eq!(id.to_hex().parse(), Ok(id));
+        assert_eq!("000000000000000000000000000000AB".parse(), Ok(id));
+        let all = LeaseId::from_bits(u128::MAX);
+        assert_eq!(all.to_hex().parse(), Ok(all));
+    }
+
+    #[test]
+    fn refuses_anything_but_32_hex_digits() {
+        for text in [
+            "",
+            "ab",
+            "g0000000000000000000000000000000",
+            "é00000000000000000000000000000",
+        ] {
+            assert_eq!(text.parse::<OpId>(), Err(ParseIdError), "{text}");
+        }
+    }
+
+    #[test]
+    fn debug_shows_no_digit_of_a_credential() {
+        assert_eq!(format!("{:?}", LeaseId::from_bits(7)), "LeaseId(..)");
+    }
+}

@@ -1,0 +1,43 @@
+//! The ranges that terms and waits must lie in.
+
+use super::{Field, Invalid};
+use crate::time::Span;
+
+/// The shortest grant. Below it, margins and flight times leave nothing to work in.
+pub const MIN_TTL: Span = Span::from_millis(100);
+
+/// The longest grant: 24 hours. A key whose holder has died stays blocked for so long.
+pub const MAX_TTL: Span = Span::from_secs(86_400);
+
+/// The longest wait for a grant: 24 hours.
+pub const MAX_WAIT: Span = Span::from_secs(86_400);
+
+/// A grant's length, from milliseconds.
+///
+/// # Errors
+/// [`Invalid`] outside [`MIN_TTL`] to [`MAX_TTL`].
+pub fn parse_ttl(millis: u64) -> Result<Span, Invalid> {
+    let ttl = Span::from_millis(millis);
+    if ttl < MIN_TTL || ttl > MAX_TTL {
+        return Err(Invalid::new(
+            Field::Ttl,
+            "must be a whole number of milliseconds from 100 to 86400000",
+        ));
+    }
+    Ok(ttl)
+}
+
+/// A wait's length, from milliseconds.
+///
+/// # Errors
+/// [`Invalid`] above [`MAX_WAIT`].
+pub fn parse_wait(millis: u64) -> Result<Span, Invalid> {
+    let wait = Span::from_millis(millis);
+    if wait > MAX_WAIT {
+        return Err(Invalid::new(
+            Field::Wait,
+            "must be a whole number of milliseconds from 0 to 86400000",
+        ));
+    }
+    Ok(wait)
+}

@@ -1,0 +1,58 @@
+//! `cargo xtask build`: everything that `npm pack` in `pkg/` needs.
+
+use crate::files::{Repo, remove_dir, replace_dir};
+use crate::node::Node;
+use crate::shell::{Result, step};
+use crate::wasm::BINDINGS;
+use crate::wasm_toolchain::WasmRust;
+
+/// What a build leaves behind for the steps after it.
+#[derive(Debug)]
+pub struct Built {
+    /// The Node to run with.
+    pub node: Node,
+    /// The Rust to build for WebAssembly with.
+    pub rust: WasmRust,
+}
+
+/// Brings `pkg/` up to date.
+pub fn build(repo: &Repo) -> Result<Built> {
+    let _lock = repo.lock()?;
+    let node = Node::find(repo)?;
+    node.install_packages(repo)?;
+    let rust = WasmRust::find(repo)?;
+    for binding in &BINDINGS {
+        binding.build(repo, &rust, &node)?;
+    }
+    compile_typescript(repo, &node)?;
+    Ok(Built { node, rust })
+}
+
+fn compile_typescript(repo: &Repo, node: &Node) -> Result {
+    let config = repo.path("pkg/tsconfig.json");
+    if !config.is_file() {
+        return Ok(());
+    }
+    let place = repo.path("pkg/dist");
+    let inputs = [
+        config,
+        repo.path("pkg/src"),
+        repo.path("pkg/wasm"),
+        repo.path("pkg/package.json"),
+        repo.path("package-lock.json"),
+    ];
+    if place.is_dir() && repo.is_fresh("typescript", &inputs) {
+        return Ok(());
+    }
+    step("TypeScript", || {
+        // Beside the real folder, so that relative paths in maps stay right.
+        let unfinished = repo.path("pkg/dist.new");
+        remove_dir(&unfinished)?;
+        node.tool("typescript/bin/tsc")
+            .args(["-p", "pkg", "--outDir"])
+            .arg(&unfinished)
+            .stream()?;
+        replace_dir(&unfinished, &place)?;
+        repo.mark("typescript")
+    })
+}

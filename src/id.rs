@@ -1,6 +1,5 @@
-//! Random 128-bit identities, and the pool their entropy comes from.
+//! Random 128-bit identities.
 
-use alloc::collections::VecDeque;
 use alloc::string::String;
 use core::fmt;
 use core::str::FromStr;
@@ -127,41 +126,6 @@ fn from_hex(text: &str) -> Result<u128, ParseIdError> {
 /// Names one send of a request. Only the answer to an attempt that is still awaited counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AttemptId(pub u32);
-
-/// Random bits brought in from outside, used up one id at a time.
-///
-/// The core has no source of randomness; whoever drives it keeps the pool at [`Entropy::LEVEL`]
-/// or above before each input.
-#[derive(Clone, Default)]
-pub struct Entropy {
-    pool: VecDeque<u128>,
-}
-
-impl Entropy {
-    /// As many draws as one input can need.
-    pub const LEVEL: usize = 6;
-
-    /// Whether the pool is below [`Entropy::LEVEL`].
-    pub fn is_low(&self) -> bool {
-        self.pool.len() < Self::LEVEL
-    }
-
-    /// Adds 128 bits from a cryptographic source.
-    pub fn add(&mut self, bits: u128) {
-        self.pool.push_back(bits);
-    }
-
-    /// Takes 128 bits, if any are left.
-    pub fn draw(&mut self) -> Option<u128> {
-        self.pool.pop_front()
-    }
-}
-
-impl fmt::Debug for Entropy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Entropy({} draws)", self.pool.len())
-    }
-}
 
 #[cfg(test)]
 mod tests {

@@ -113,6 +113,8 @@ pub enum Response {
     Queued {
         /// How many waiters are in front.
         ahead: u32,
+        /// When to ask again: zero where the host itself lets the request wait.
+        retry_after: Span,
     },
     /// The host did not carry out the request.
     Refused(Refusal),

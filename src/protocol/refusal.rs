@@ -18,6 +18,8 @@ pub enum Field {
     Op,
     /// The operation's name.
     Operation,
+    /// The renewal schedule.
+    Renewal,
     /// The request as a whole.
     Request,
     /// The successor's name or lease id.
@@ -39,6 +41,7 @@ impl Field {
             Self::Lease => "lease",
             Self::Op => "op",
             Self::Operation => "operation",
+            Self::Renewal => "renewal",
             Self::Request => "request",
             Self::Successor => "successor",
             Self::Ttl => "ttlMs",

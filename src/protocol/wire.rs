@@ -219,7 +219,7 @@ pub struct WireResponse {
     /// Granted: how long the request lay waiting at the host, in milliseconds; absent means zero.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waited_ms: Option<u64>,
-    /// Held, refused: when asking again may first help, in milliseconds.
+    /// Held, queued, refused: when asking again may first help, in milliseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
     /// Queued: waiters in front. Inspected: waiters in all.
@@ -269,6 +269,7 @@ impl TryFrom<WireResponse> for Response {
             "not-holder" => Self::NotHolder(ended(wire.reason.as_deref())),
             "queued" => Self::Queued {
                 ahead: wire.waiters.ok_or(Unreadable)?,
+                retry_after: Span::from_millis(wire.retry_after_ms.unwrap_or(0)),
             },
             "refused" => Self::Refused(Refusal {
                 code: code(wire.code.as_deref())?,
@@ -376,8 +377,9 @@ impl From<Response> for WireResponse {
                 wire.reason = Some(Cow::Borrowed(ended.name()));
                 "not-holder"
             }
-            Response::Queued { ahead } => {
+            Response::Queued { ahead, retry_after } => {
                 wire.waiters = Some(ahead);
+                wire.retry_after_ms = Some(retry_after.as_millis_ceil()).filter(|&ms| ms > 0);
                 "queued"
             }
             Response::Refused(refusal) => {

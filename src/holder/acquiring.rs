@@ -1,0 +1,307 @@
+//! On the way to a lease: asking, waiting in the queue, asking again.
+
+use alloc::boxed::Box;
+
+use crate::id::{AttemptId, LeaseId, OpId};
+use crate::protocol::{Acquire, Credential, Granted, Operation, Request, Response, Transfer};
+use crate::time::{Instant, Span};
+
+use super::config::Config;
+use super::context::Context;
+use super::event::{ErrorCode, Event, Failure, Timer};
+use super::held::Held;
+use super::pursuit::Pursuit;
+use super::term::Term;
+use super::{Due, Goal, TransportFailure};
+
+/// The longest that one attempt asks the host to keep it waiting.
+const MAX_POLL: Span = Span::from_secs(20);
+
+/// The shortest pause between two polls of a host that does not let requests wait.
+const MIN_POLL_GAP: Span = Span::from_millis(100);
+
+/// A holder that has no lease yet.
+pub(super) struct Acquiring {
+    plan: Plan,
+    /// The id proposed for the grant.
+    lease: LeaseId,
+    pursuit: Pursuit,
+    /// Whether the host keeps a place in its queue for us.
+    queued: bool,
+    /// What to report if time runs out now.
+    standing: Failure,
+}
+
+/// What is wanted, and how long to go on for it.
+#[derive(Clone, Copy)]
+struct Plan {
+    goal: Goal,
+    /// Whether exactly one attempt is to be made.
+    single: bool,
+    /// No attempt is started after this, the first excepted.
+    deadline: Instant,
+    /// No answer is awaited after this.
+    give_up: Instant,
+}
+
+impl Plan {
+    fn new(config: &Config, now: Instant, goal: Goal) -> Self {
+        match goal {
+            Goal::Acquire => Self {
+                goal,
+                single: config.wait.is_zero(),
+                deadline: now + config.wait,
+                give_up: now + config.wait + config.op_timeout,
+            },
+            Goal::Claim(_) => Self {
+                goal,
+                single: false,
+                deadline: now + config.op_timeout,
+                give_up: now + config.op_timeout,
+            },
+        }
+    }
+
+    /// How long an attempt sent now may be kept waiting by the host.
+    fn poll(self, now: Instant) -> Span {
+        match self.goal {
+            Goal::Acquire => self.deadline.since(now).min(MAX_POLL),
+            Goal::Claim(_) => Span::ZERO,
+        }
+    }
+
+    /// How long the answer to an attempt sent now may take.
+    fn timeout(self, config: &Config, now: Instant) -> Span {
+        if self.single {
+            return config.op_timeout;
+        }
+        (self.poll(now) + config.op_timeout.div(2)).min(self.give_up.since(now))
+    }
+
+    /// Sends the first attempt of a new op.
+    fn begin(self, config: &Config, ctx: &mut Context) -> (LeaseId, Pursuit) {
+        let lease = ctx.next_lease();
+        let operation = match self.goal {
+            Goal::Acquire => Operation::Acquire(Acquire {
+                holder: config.holder.clone(),
+                lease,
+                ttl: config.ttl,
+                wait: self.poll(ctx.now),
+                reentrant: config.reentrant,
+            }),
+            Goal::Claim(held) => Operation::Transfer(Transfer {
+                credential: Credential::Lease(held),
+                successor: config.holder.clone(),
+                lease,
+                ttl: config.ttl,
+            }),
+        };
+        let request = Request {
+            key: config.key.clone(),
+            op: ctx.next_op(),
+            operation,
+        };
+        let timeout = self.timeout(config, ctx.now);
+        (lease, Pursuit::start(ctx, request, timeout, false))
+    }
+}
+
+/// What follows from a step.
+pub(super) enum Next {
+    /// Nothing yet.
+    Wait,
+    /// The lease is held.
+    Held(Box<Held>),
+    /// This grant reached us too late to be of use and has to be given back; with a failure, that
+    /// was the last try.
+    TooLate(LeaseId, Option<Failure>),
+    /// There will be no lease.
+    Failed(Failure),
+}
+
+impl Acquiring {
+    /// Sends the first attempt.
+    pub fn start(config: &Config, ctx: &mut Context, goal: Goal) -> Self {
+        let plan = Plan::new(config, ctx.now, goal);
+        let (lease, pursuit) = plan.begin(config, ctx);
+        Self {
+            plan,
+            lease,
+            pursuit,
+            queued: false,
+            standing: Failure::new(ErrorCode::Unavailable, "no-answer"),
+        }
+    }
+
+    /// Takes an answer.
+    pub fn answered(
+        &mut self,
+        config: &Config,
+        ctx: &mut Context,
+        attempt: AttemptId,
+        response: Response,
+    ) -> Next {
+        let Some(sent) = self.pursuit.answered(ctx.now, attempt) else {
+            // Of an attempt given up. Its op is still pursued, so the host will say it again.
+            return Next::Wait;
+        };
+        match response {
+            Response::Granted(granted) => self.granted(config, ctx, sent, &granted),
+            Response::Held(held) => {
+                self.queued = false;
+                self.standing = Failure {
+                    holder: held.holder,
+                    retry_after: Some(held.retry_after),
+                    ..Failure::new(ErrorCode::Timeout, "held-by-another")
+                };
+                if self.plan.single {
+                    return Next::Failed(Failure {
+                        code: ErrorCode::Held,
+                        ..self.standing.clone()
+                    });
+                }
+                self.pursuit
+                    .back_off(ctx, Some(held.retry_after.max(MIN_POLL_GAP)));
+                Next::Wait
+            }
+            Response::Queued { ahead, retry_after } => {
+                self.queued = true;
+                self.standing = Failure::new(ErrorCode::Timeout, "queued");
+                ctx.emit(Event::Queued { ahead });
+                if ctx.now.since(sent) < MIN_POLL_GAP {
+                    self.pursuit
+                        .back_off(ctx, Some(retry_after.max(MIN_POLL_GAP)));
+                }
+                Next::Wait
+            }
+            Response::NotHolder(ended) => match self.plan.goal {
+                Goal::Claim(_) => Next::Failed(super::lost(ended.name())),
+                Goal::Acquire => self.start_over(config, ctx),
+            },
+            Response::Cancelled => self.start_over(config, ctx),
+            Response::Refused(refusal) => {
+                let passing = refusal.retry_after.is_some() && !self.plan.single;
+                let retry_after = refusal.retry_after;
+                let failure = Failure::from(refusal);
+                if !passing {
+                    return Next::Failed(failure);
+                }
+                self.standing = failure;
+                self.pursuit.back_off(ctx, retry_after);
+                Next::Wait
+            }
+            Response::Inspected(_)
+            | Response::Released
+            | Response::Renewed { .. }
+            | Response::Revoked(_) => {
+                self.pursuit.leave_trace();
+                self.unanswered(ctx, "unreadable-answer", None)
+            }
+        }
+    }
+
+    fn granted(
+        &mut self,
+        config: &Config,
+        ctx: &mut Context,
+        sent: Instant,
+        granted: &Granted,
+    ) -> Next {
+        let term = Term::new(config.bounds, sent, ctx.now, granted.ttl, granted.waited);
+        if term.ends > ctx.now {
+            return Next::Held(Box::new(Held::new(config, ctx, granted, term)));
+        }
+        let ours = granted.lease == self.lease;
+        let next = self.start_over(config, ctx);
+        match (ours, next) {
+            (true, Next::Failed(failure)) => Next::TooLate(granted.lease, Some(failure)),
+            (true, _) => Next::TooLate(granted.lease, None),
+            // A re-entrant grant is somebody else's as well: it is not ours to give back.
+            (false, next) => next,
+        }
+    }
+
+    /// Asks for a new grant under a new op, if there is time.
+    fn start_over(&mut self, config: &Config, ctx: &mut Context) -> Next {
+        self.queued = false;
+        self.standing = Failure::new(ErrorCode::Unavailable, "granted-too-late");
+        if self.plan.single || ctx.now >= self.plan.deadline {
+            return Next::Failed(self.standing.clone());
+        }
+        let (lease, pursuit) = self.plan.begin(config, ctx);
+        self.lease = lease;
+        self.pursuit = pursuit;
+        Next::Wait
+    }
+
+    /// Takes note of an attempt that failed.
+    pub fn failed(
+        &mut self,
+        ctx: &mut Context,
+        attempt: AttemptId,
+        failure: TransportFailure,
+    ) -> Next {
+        if !self.pursuit.failed(ctx.now, attempt, failure) {
+            return Next::Wait;
+        }
+        self.unanswered(ctx, "unreachable", failure.retry_after)
+    }
+
+    fn unanswered(
+        &mut self,
+        ctx: &mut Context,
+        reason: &'static str,
+        retry_after: Option<Span>,
+    ) -> Next {
+        let failure = Failure {
+            retry_after,
+            ..Failure::new(ErrorCode::Unavailable, reason)
+        };
+        if self.plan.single {
+            return Next::Failed(failure);
+        }
+        if self.standing.code != ErrorCode::Timeout {
+            self.standing = failure;
+        }
+        self.pursuit.back_off(ctx, retry_after);
+        Next::Wait
+    }
+
+    /// Does what is due.
+    pub fn run_timers(&mut self, config: &Config, ctx: &mut Context) -> Next {
+        if self.pursuit.timed_out(ctx)
+            && let Next::Failed(failure) = self.unanswered(ctx, "no-answer", None)
+        {
+            return Next::Failed(failure);
+        }
+        if ctx.now >= self.plan.deadline && !self.pursuit.is_awaiting() {
+            return Next::Failed(self.standing.clone());
+        }
+        if self.pursuit.is_rested(ctx.now) {
+            if let Operation::Acquire(acquire) = self.pursuit.operation_mut() {
+                acquire.wait = self.plan.poll(ctx.now);
+            }
+            let timeout = self.plan.timeout(config, ctx.now);
+            self.pursuit.send(ctx, timeout, false);
+        }
+        Next::Wait
+    }
+
+    pub fn due(&self) -> Due {
+        let due = self.pursuit.due();
+        let at = if self.pursuit.is_awaiting() {
+            due
+        } else {
+            due.min(self.plan.deadline)
+        };
+        (at, Timer::Retry)
+    }
+
+    /// Stops, and names the op that has to be cancelled at the host, if any may live on there.
+    pub fn end(self, ctx: &mut Context) -> Option<OpId> {
+        let live = self.queued || self.pursuit.may_take_effect();
+        let op = self.pursuit.op();
+        self.pursuit.abandon(ctx);
+        live.then_some(op)
+    }
+}

@@ -1,0 +1,90 @@
+//! What all of a holder's states share: the time, the ids, and the way out.
+
+use alloc::collections::VecDeque;
+
+use crate::id::{AttemptId, LeaseId, OpId};
+use crate::protocol::Request;
+use crate::time::{Instant, Span};
+
+use super::event::{Event, Output, Send};
+
+/// Random bits a holder starts with, from a cryptographic source.
+#[derive(Clone, Copy)]
+pub struct Seed {
+    /// For op ids, which count up from here.
+    pub ops: u128,
+    /// For the lease ids that the holder proposes, which count up from here. Only the last one of
+    /// a holder is ever shown to anybody, so it foretells nothing.
+    pub leases: u128,
+}
+
+pub(super) struct Context {
+    pub now: Instant,
+    /// How long an operation may take over all its attempts.
+    pub op_timeout: Span,
+    seed: Seed,
+    jitter: u64,
+    attempts: u32,
+    outputs: VecDeque<Output>,
+}
+
+impl Context {
+    pub fn new(seed: Seed, op_timeout: Span) -> Self {
+        Self {
+            now: Instant::ZERO,
+            op_timeout,
+            seed,
+            // The low half of the op seed; xorshift needs a non-zero state.
+            jitter: (seed.ops & u128::from(u64::MAX)) as u64 | 1,
+            attempts: 0,
+            outputs: VecDeque::new(),
+        }
+    }
+
+    pub fn next_op(&mut self) -> OpId {
+        self.seed.ops = self.seed.ops.wrapping_add(1);
+        OpId::from_bits(self.seed.ops)
+    }
+
+    pub fn next_lease(&mut self) -> LeaseId {
+        self.seed.leases = self.seed.leases.wrapping_add(1);
+        LeaseId::from_bits(self.seed.leases)
+    }
+
+    /// `span`, shortened or lengthened by up to a tenth, so that many holders do not move in step.
+    pub fn fuzz(&mut self, span: Span) -> Span {
+        // Xorshift64 (Marsaglia 2003): spread, not secrecy, is wanted here.
+        self.jitter ^= self.jitter << 13;
+        self.jitter ^= self.jitter >> 7;
+        self.jitter ^= self.jitter << 17;
+        span.scale(900 + self.jitter % 201, 1_000)
+    }
+
+    pub fn send(&mut self, request: Request, timeout: Span, rebind: bool) -> AttemptId {
+        self.attempts = self.attempts.wrapping_add(1);
+        let attempt = AttemptId(self.attempts);
+        self.outputs.push_back(Output::Send(Send {
+            attempt,
+            request,
+            timeout,
+            rebind,
+        }));
+        attempt
+    }
+
+    pub fn drop_attempt(&mut self, attempt: AttemptId) {
+        self.outputs.push_back(Output::Drop(attempt));
+    }
+
+    pub fn emit(&mut self, event: Event) {
+        self.outputs.push_back(Output::Event(event));
+    }
+
+    pub fn wake(&mut self, (at, why): super::Due) {
+        self.outputs.push_back(Output::Wake { at, why });
+    }
+
+    pub fn poll(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+}

@@ -1,0 +1,166 @@
+//! Ending a lease on purpose: release and transfer.
+
+use alloc::boxed::Box;
+
+use crate::id::AttemptId;
+use crate::protocol::{Ended, Operation, Response, Transfer};
+
+use super::config::Config;
+use super::context::Context;
+use super::errand::Errand;
+use super::event::{ErrorCode, Event, Failure, LossReason, Release, Successor};
+use super::held::Held;
+use super::{Due, TransportFailure};
+
+/// A lease on its way out. It is not held any more: the holder is out before the request leaves.
+pub(super) struct Ending {
+    errand: Errand,
+    way: Way,
+}
+
+enum Way {
+    Release,
+    /// The lease, kept in case the host refuses.
+    Transfer(Box<Held>, Transfer),
+}
+
+/// What follows from a step.
+pub(super) enum Next {
+    /// Nothing yet.
+    Wait,
+    /// The lease stays with its holder.
+    Back(Box<Held>),
+    /// It has ended.
+    Over,
+}
+
+impl Ending {
+    /// Gives the lease back.
+    pub fn release(config: &Config, ctx: &mut Context, held: Held) -> Self {
+        let operation = Operation::Release(held.credential());
+        held.end(ctx, &super::lost("released"));
+        Self {
+            errand: Errand::start(config, ctx, operation),
+            way: Way::Release,
+        }
+    }
+
+    /// Hands the lease over.
+    pub fn transfer(
+        config: &Config,
+        ctx: &mut Context,
+        mut held: Held,
+        transfer: Transfer,
+    ) -> Self {
+        held.stop(ctx, &super::lost("transferred"));
+        let operation = Operation::Transfer(transfer.clone());
+        Self {
+            errand: Errand::start(config, ctx, operation),
+            way: Way::Transfer(Box::new(held), transfer),
+        }
+    }
+
+    /// Takes an answer.
+    pub fn answered(&mut self, ctx: &mut Context, attempt: AttemptId, response: Response) -> Next {
+        if self.errand.answered(ctx.now, attempt).is_none() {
+            return Next::Wait;
+        }
+        match response {
+            Response::Refused(refusal) => {
+                if refusal.retry_after.is_some() {
+                    self.errand.back_off(ctx, refusal.retry_after);
+                    Next::Wait
+                } else {
+                    self.refused(ctx, refusal.into())
+                }
+            }
+            Response::NotHolder(ended) => self.not_holder(ctx, ended),
+            Response::Granted(granted) => {
+                if let Way::Transfer(_, transfer) = &self.way {
+                    ctx.emit(Event::TransferSettled(Ok(Successor {
+                        holder: transfer.successor.clone(),
+                        lease: transfer.lease,
+                        fence: granted.fence,
+                        ttl: transfer.ttl,
+                    })));
+                }
+                Next::Over
+            }
+            Response::Released => {
+                ctx.emit(Event::Released(Release::Done));
+                Next::Over
+            }
+            Response::Cancelled
+            | Response::Held(_)
+            | Response::Inspected(_)
+            | Response::Queued { .. }
+            | Response::Renewed { .. }
+            | Response::Revoked(_) => {
+                self.errand.back_off(ctx, None);
+                Next::Wait
+            }
+        }
+    }
+
+    fn not_holder(&mut self, ctx: &mut Context, ended: Ended) -> Next {
+        match &self.way {
+            Way::Release => ctx.emit(Event::Released(Release::NotHeld(ended))),
+            Way::Transfer(..) => {
+                ctx.emit(Event::TransferSettled(Err(super::lost(ended.name()))));
+                ctx.emit(Event::Lost(LossReason::NotHolder(ended)));
+            }
+        }
+        Next::Over
+    }
+
+    /// The host will not do it: a release is left to the term's end, a transfer has not happened.
+    fn refused(&mut self, ctx: &mut Context, failure: Failure) -> Next {
+        match core::mem::replace(&mut self.way, Way::Release) {
+            Way::Release => {
+                ctx.emit(Event::Released(Release::Unconfirmed));
+                Next::Over
+            }
+            Way::Transfer(mut held, _) => {
+                ctx.emit(Event::TransferSettled(Err(failure)));
+                if held.ends() <= ctx.now {
+                    ctx.emit(Event::Lost(LossReason::Expired));
+                    return Next::Over;
+                }
+                held.go_on(ctx);
+                Next::Back(held)
+            }
+        }
+    }
+
+    /// Takes note of an attempt that failed.
+    pub fn failed(&mut self, ctx: &mut Context, attempt: AttemptId, failure: TransportFailure) {
+        self.errand.failed(ctx, attempt, failure);
+    }
+
+    /// Does what is due.
+    pub fn run_timers(&mut self, ctx: &mut Context) -> Next {
+        if self.errand.run_timers(ctx) {
+            return Next::Wait;
+        }
+        self.give_up(ctx)
+    }
+
+    /// No answer: it may or may not have happened. Either way the lease is not held any more.
+    fn give_up(&mut self, ctx: &mut Context) -> Next {
+        match &self.way {
+            Way::Release => ctx.emit(Event::Released(Release::Unconfirmed)),
+            Way::Transfer(..) => {
+                ctx.emit(Event::TransferSettled(Err(Failure::new(
+                    ErrorCode::Unavailable,
+                    "no-answer",
+                ))));
+                ctx.emit(Event::Lost(LossReason::NotHolder(Ended::Unknown)));
+            }
+        }
+        Next::Over
+    }
+
+    pub fn due(&self) -> Due {
+        self.errand.due()
+    }
+}

@@ -1,0 +1,234 @@
+//! What a holder tells the one who drives it.
+
+use alloc::borrow::Cow;
+
+use crate::fence::Fence;
+use crate::id::{AttemptId, LeaseId};
+use crate::name::HolderName;
+use crate::protocol::{Code, Ended, Refusal, Request};
+use crate::time::{Instant, Span};
+
+/// One thing to do or to know. Drained after each input, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// The answer to this attempt is no longer awaited; its carrier may be shut down.
+    Drop(AttemptId),
+    /// Something happened.
+    Event(Event),
+    /// Send a request and report its answer, or its failure after `timeout` at the latest.
+    Send(Send),
+    /// Come back at this instant with [`super::Input::Wake`]. Last of a drain; without it there is
+    /// nothing to come back for.
+    Wake {
+        /// When.
+        at: Instant,
+        /// What is due then.
+        why: Timer,
+    },
+}
+
+/// One attempt to get a request to the host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Send {
+    /// Names this attempt in its answer.
+    pub attempt: AttemptId,
+    /// What to send.
+    pub request: Request,
+    /// How long the answer may take.
+    pub timeout: Span,
+    /// Whether the carrier should rebuild its connection first.
+    pub rebind: bool,
+}
+
+/// What a holder can be waiting for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Timer {
+    /// The lease ends.
+    End,
+    /// An unrenewed lease comes into jeopardy.
+    Jeopardy,
+    /// A renewal is due.
+    Renew,
+    /// An attempt has taken too long, or the next one is due.
+    Retry,
+}
+
+/// What happened to a lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// Nothing is in flight and nothing is due: the machine can be dropped. Always the last.
+    Closed,
+    /// The acquire or resume has ended without a lease.
+    Failed(Failure),
+    /// The lease is held.
+    Granted(Grant),
+    /// Renewals are failing; the lease is still valid.
+    Jeopardy {
+        /// How long it remains so.
+        remaining: Span,
+    },
+    /// The lease can no longer be trusted. Terminal.
+    Lost(LossReason),
+    /// Waiting, with so many in front.
+    Queued {
+        /// How many.
+        ahead: u32,
+    },
+    /// The release is through, or has been given up.
+    Released(Release),
+    /// A renewal attempt failed; the lease is still valid.
+    RenewFailed {
+        /// What went wrong.
+        failure: Failure,
+        /// How long the lease remains valid.
+        remaining: Span,
+    },
+    /// The lease was renewed.
+    Renewed {
+        /// How long it is valid now.
+        remaining: Span,
+    },
+    /// The end of a renewal that was asked for.
+    RenewSettled(Result<(), Failure>),
+    /// Renewals work again after [`Event::Jeopardy`].
+    Safe {
+        /// How long the lease is valid.
+        remaining: Span,
+    },
+    /// The end of a transfer.
+    TransferSettled(Result<Successor, Failure>),
+    /// The end of a verification.
+    VerifySettled(Result<(), Failure>),
+}
+
+/// A lease, as it was granted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// The credential.
+    pub lease: LeaseId,
+    /// The number a resource checks.
+    pub fence: Fence,
+    /// How long it is valid unless it is renewed.
+    pub remaining: Span,
+}
+
+/// How a release ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Release {
+    /// The host has it back.
+    Done,
+    /// There was nothing to give back.
+    NotHeld(Ended),
+    /// The host gave no answer. The lease ends with its term at the latest.
+    Unconfirmed,
+}
+
+/// What a successor resumes a transferred lease with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Successor {
+    /// Who holds it now.
+    pub holder: HolderName,
+    /// The credential.
+    pub lease: LeaseId,
+    /// The number a resource checks.
+    pub fence: Fence,
+    /// Length of the grant.
+    pub ttl: Span,
+}
+
+/// Why a lease was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LossReason {
+    /// The usable term is over.
+    Expired,
+    /// The host says that somebody or something ended it.
+    NotHolder(Ended),
+}
+
+impl LossReason {
+    /// The word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Expired => "expired",
+            Self::NotHolder(ended) => ended.name(),
+        }
+    }
+}
+
+/// An operation that did not do what was asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The kind.
+    pub code: ErrorCode,
+    /// A stable word for programs.
+    pub reason: Cow<'static, str>,
+    /// A sentence for people, where the host sent one.
+    pub message: Cow<'static, str>,
+    /// Who holds the key, where that is the cause and known.
+    pub holder: Option<HolderName>,
+    /// When trying again may first help.
+    pub retry_after: Option<Span>,
+}
+
+impl Failure {
+    /// A failure of kind `code` for a reason known here.
+    pub(super) const fn new(code: ErrorCode, reason: &'static str) -> Self {
+        Self {
+            code,
+            reason: Cow::Borrowed(reason),
+            message: Cow::Borrowed(""),
+            holder: None,
+            retry_after: None,
+        }
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        Self {
+            code: match refusal.code {
+                Code::Denied => ErrorCode::Denied,
+                Code::Invalid => ErrorCode::Invalid,
+                Code::Unavailable => ErrorCode::Unavailable,
+            },
+            reason: refusal.reason,
+            message: refusal.message,
+            holder: None,
+            retry_after: refusal.retry_after,
+        }
+    }
+}
+
+/// The kind of a failure. No two causes that call for different action share one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorCode {
+    /// The caller cancelled it.
+    Aborted,
+    /// The host refuses this caller.
+    Denied,
+    /// Another holder has the key.
+    Held,
+    /// The host refuses the request as malformed.
+    Invalid,
+    /// The lease is gone.
+    Lost,
+    /// The wait ran out while another held the key.
+    Timeout,
+    /// The host could not be asked, or its answer is unknown.
+    Unavailable,
+}
+
+impl ErrorCode {
+    /// The word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Aborted => "ABORTED",
+            Self::Denied => "DENIED",
+            Self::Held => "HELD",
+            Self::Invalid => "INVALID",
+            Self::Lost => "LOST",
+            Self::Timeout => "TIMEOUT",
+            Self::Unavailable => "UNAVAILABLE",
+        }
+    }
+}

@@ -1,0 +1,75 @@
+import { CommandTable } from "./commands.ts";
+import type { CommandBill } from "./log.ts";
+import { type RedisAddress, RedisConnection } from "./redis.ts";
+
+interface Open {
+  readonly main: RedisConnection;
+  readonly monitor: RedisConnection;
+  readonly table: CommandTable;
+}
+
+/** The endpoint's connections to redis, made when first needed and again after one is lost. */
+export class Upstream {
+  readonly #address: RedisAddress;
+  readonly #bill: CommandBill;
+  readonly #all = new Set<RedisConnection>();
+  #open: Promise<Open> | undefined;
+  #copy: Promise<RedisConnection> | undefined;
+
+  constructor(address: RedisAddress, bill: CommandBill) {
+    this.#address = address;
+    this.#bill = bill;
+  }
+
+  async main(): Promise<RedisConnection> {
+    return (await this.#ready()).main;
+  }
+
+  async table(): Promise<CommandTable> {
+    return (await this.#ready()).table;
+  }
+
+  /** A connection of the caller's own, to be closed by the caller. */
+  async dedicated(database = 0): Promise<RedisConnection> {
+    await this.#ready();
+    return this.#connect(database);
+  }
+
+  /** The shared connection to the database that holds the lagging copy. */
+  async copy(database: number): Promise<RedisConnection> {
+    const current = await this.#copy?.catch(() => undefined);
+    if (current?.alive) return current;
+    this.#copy = this.dedicated(database);
+    return this.#copy;
+  }
+
+  close(): void {
+    for (const connection of this.#all) connection.close();
+  }
+
+  async #ready(): Promise<Open> {
+    const attempt = this.#open;
+    const current = await attempt?.catch(() => undefined);
+    if (current?.main.alive && current.monitor.alive) return current;
+    // Another caller may have begun a new attempt while this one waited.
+    const next = this.#open && this.#open !== attempt ? this.#open : this.#start();
+    this.#open = next;
+    return next;
+  }
+
+  async #start(): Promise<Open> {
+    const [main, monitor] = await Promise.all([this.#connect(0), this.#connect(0)]);
+    await this.#bill.watch(monitor);
+    void monitor.closed.then(() => main.close());
+    const table = new CommandTable(await main.send("COMMAND"));
+    return { main, monitor, table };
+  }
+
+  async #connect(database: number): Promise<RedisConnection> {
+    const connection = await RedisConnection.open(this.#address);
+    this.#all.add(connection);
+    void connection.closed.then(() => this.#all.delete(connection));
+    if (database !== 0) await connection.send("SELECT", String(database));
+    return connection;
+  }
+}

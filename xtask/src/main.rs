@@ -1,10 +1,17 @@
 //! `cargo xtask`: sets up what a clone needs, then builds, tests, measures and shows it.
 
+mod bench;
+mod check;
+mod core_alone;
 mod debian;
+mod demo;
 mod files;
 mod node;
 mod package;
+mod redis;
 mod shell;
+mod size;
+mod test;
 mod wasm;
 mod wasm_toolchain;
 
@@ -16,7 +23,12 @@ use crate::shell::{Error, Result};
 
 const USAGE: &str = "\
 cargo xtask <command>
-  build          make pkg/ ready for `npm pack`";
+  demo           show the main job on a local Workers runtime
+  test [filter]  build, then run every test, or those that the filter names
+  build          make pkg/ ready for `npm pack`
+  check          format, lint, types, licences
+  size           print what a bundle grows by, and hold it to the ceilings
+  bench [name]   run the benchmarks, or those that the name fits";
 
 fn main() -> ExitCode {
     let started = Instant::now();
@@ -34,10 +46,15 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(command: Option<&str>, _argument: Option<&str>) -> Result {
+fn run(command: Option<&str>, argument: Option<&str>) -> Result {
     let repo = Repo::here()?;
     match command {
         Some("build") => package::build(&repo).map(drop),
+        Some("test") => test::run(&repo, argument),
+        Some("demo") => demo::run(&repo),
+        Some("check") => check::run(&repo),
+        Some("size") => size::report(&repo, &package::build(&repo)?.node),
+        Some("bench") => bench::run(&repo, argument),
         Some("help" | "--help" | "-h") => {
             println!("{USAGE}");
             Ok(())

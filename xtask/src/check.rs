@@ -1,0 +1,130 @@
+//! `cargo xtask check`: what a reviewer shouldn't have to look for.
+
+use std::fs;
+
+use crate::files::Repo;
+use crate::node::Node;
+use crate::package;
+use crate::shell::{Cmd, Error, Result, Steps, find_program};
+use crate::wasm_toolchain::cargo;
+
+/// Builds (types are generated), then runs every check.
+pub fn run(repo: &Repo) -> Result {
+    let node = package::build(repo)?.node;
+    let mut steps = Steps::default();
+    steps.run("cargo fmt", || {
+        cargo_tool(repo, "rustfmt", &["fmt", "--all", "--check"])
+    });
+    steps.run("cargo clippy", || {
+        let args = ["clippy", "--workspace", "--all-targets"];
+        let all = [&args[..], &["--", "-D", "warnings"]].concat();
+        cargo_tool(repo, "clippy", &all)
+    });
+    for folder in ["pkg", "tests", "examples", "bench"] {
+        let config = format!("{folder}/tsconfig.json");
+        if repo.path(&config).is_file() {
+            steps.run(&format!("types of {folder}"), || {
+                node.tool("typescript/bin/tsc")
+                    .args(["--noEmit", "--strict", "-p", &config])
+                    .stream()
+            });
+        }
+    }
+    steps.run("biome", || {
+        node.tool("@biomejs/biome/bin/biome").arg("ci").stream()
+    });
+    steps.run("licences", || {
+        node.node()
+            .arg(repo.path("xtask/js/licences.mjs"))
+            .arg(cargo())
+            .stream()
+    });
+    steps.run("no paths of one machine", || no_machine_paths(repo));
+    steps.run("advisories", || advisories(repo, &node));
+    steps.finish()
+}
+
+fn cargo_tool(repo: &Repo, component: &str, args: &[&str]) -> Result {
+    let present = Cmd::new(cargo()).args([args[0], "--version"]).read();
+    if present.is_err() {
+        return Err(Error::missing(
+            format!("cargo {}", args[0]),
+            format!("`rustup component add {component}`"),
+        ));
+    }
+    Cmd::new(cargo()).args(args).cwd(repo.root()).stream()
+}
+
+/// Folders that are somebody's own, cut in two so that this file passes.
+const PRIVATE: [&str; 5] = [
+    concat!("/ro", "ot/"),
+    concat!("/ho", "me/"),
+    concat!("/Us", "ers/"),
+    concat!("/wo", "rk/"),
+    concat!("C:", "\\"),
+];
+
+fn no_machine_paths(repo: &Repo) -> Result {
+    let listed = Cmd::new("git").args(["ls-files"]).cwd(repo.root()).read()?;
+    let mut found = Vec::new();
+    for file in listed.lines() {
+        // A binary file, or one that is being moved, has no lines to look at.
+        let Ok(text) = fs::read_to_string(repo.path(file)) else {
+            continue;
+        };
+        for (number, line) in text.lines().enumerate() {
+            if PRIVATE.iter().any(|private| names_folder(line, private)) {
+                found.push(format!("{file}:{}: {}", number + 1, line.trim()));
+            }
+        }
+    }
+    if found.is_empty() {
+        Ok(())
+    } else {
+        Err(Error::Rejected(found.join("\n")))
+    }
+}
+
+/// Whether the folder stands at the start of a path, not inside an address or a longer path.
+fn names_folder(line: &str, folder: &str) -> bool {
+    line.match_indices(folder).any(|(at, _)| {
+        let before = line[..at].chars().next_back();
+        !before.is_some_and(|c| c.is_alphanumeric() || "/._-}*".contains(c))
+    })
+}
+
+fn advisories(repo: &Repo, node: &Node) -> Result {
+    let checker = [("cargo-deny", "check advisories"), ("cargo-audit", "audit")]
+        .into_iter()
+        .find_map(|(name, args)| Some((find_program(name)?, args)));
+    match checker {
+        Some((program, args)) => Cmd::new(program)
+            .args(args.split(' '))
+            .cwd(repo.root())
+            .stream()?,
+        None => eprintln!(
+            "xtask: Rust advisories skipped: neither cargo-deny nor cargo-audit is installed"
+        ),
+    }
+    if std::env::var_os("LEASEHOLD_NPM_AUDIT").is_some() {
+        return node.npm()?.args(["audit", "--audit-level=high"]).stream();
+    }
+    eprintln!(
+        "xtask: npm advisories skipped: they need a server; LEASEHOLD_NPM_AUDIT=1 asks for them"
+    );
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_private_folder_is_told_from_a_part_of_an_address() {
+        let [root, home, ..] = PRIVATE;
+        assert!(names_folder(&format!("cd {root}project"), root));
+        assert!(names_folder(&format!("\"{home}ann/x\""), home));
+        assert!(!names_folder(&format!("example.org{home}page"), home));
+        assert!(!names_folder("nothing here", home));
+    }
+}

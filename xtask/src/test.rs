@@ -1,0 +1,73 @@
+//! `cargo xtask test`: every test there is.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use crate::core_alone;
+use crate::files::{Repo, files_below};
+use crate::node::Node;
+use crate::package;
+use crate::redis;
+use crate::shell::{Cmd, Result, Steps};
+use crate::size;
+use crate::wasm::BINDINGS;
+use crate::wasm_toolchain::cargo;
+
+/// Builds, then runs what the filter lets through; one failure doesn't stop the rest.
+pub fn run(repo: &Repo, filter: Option<&str>) -> Result {
+    let built = package::build(repo)?;
+    let mut steps = Steps::default();
+    steps.run("Rust tests", || rust_tests(repo, filter));
+    steps.run("the core alone, as wasm", || {
+        core_alone::check(repo, &built)
+    });
+    steps.run("TypeScript tests", || {
+        typescript_tests(repo, &built.node, filter)
+    });
+    steps.run("sizes", || size::report(repo, &built.node));
+    steps.finish()
+}
+
+fn rust_tests(repo: &Repo, filter: Option<&str>) -> Result {
+    // The bindings decide nothing and only run as wasm: the TypeScript tests are theirs.
+    let excluded = BINDINGS.iter().flat_map(|b| ["--exclude", b.package()]);
+    Cmd::new(cargo())
+        .args(["test", "--workspace"])
+        .args(excluded)
+        .args(filter)
+        .cwd(repo.root())
+        .stream()
+}
+
+fn typescript_tests(repo: &Repo, node: &Node, filter: Option<&str>) -> Result {
+    let all = files_below(&repo.path("tests"), ".test.ts");
+    if all.is_empty() {
+        eprintln!("xtask: no TypeScript tests yet");
+        return Ok(());
+    }
+    let mut args: Vec<OsString> = vec![
+        "--test".into(),
+        "--test-concurrency=2".into(),
+        "--test-timeout=300000".into(),
+    ];
+    match filter {
+        None => args.extend(all.iter().map(Into::into)),
+        Some(filter) => {
+            let named = |path: &Path| {
+                let inside = path.strip_prefix(repo.root()).unwrap_or(path);
+                inside.to_string_lossy().contains(filter)
+            };
+            let files: Vec<_> = all.iter().filter(|path| named(path)).collect();
+            if files.is_empty() {
+                args.push(format!("--test-name-pattern={filter}").into());
+                args.extend(all.iter().map(Into::into));
+            } else {
+                args.extend(files.into_iter().map(Into::into));
+            }
+        }
+    }
+    node.node()
+        .env(redis::PROGRAM_VARIABLE, redis::program()?)
+        .args(args)
+        .stream()
+}

@@ -7,6 +7,7 @@ extern crate alloc;
 pub mod clock;
 pub mod fence;
 pub mod holder;
+pub mod host;
 pub mod id;
 pub mod name;
 pub mod protocol;

@@ -21,7 +21,7 @@ macro_rules! bounded_name {
             /// [`Invalid`] when it is empty or longer than [`Self::MAX_BYTES`].
             pub fn parse(text: &str) -> Result<Self, Invalid> {
                 if text.is_empty() {
-                    return Err(Invalid::new($field, concat!("must not be empty")));
+                    return Err(Invalid::new($field, "must not be empty"));
                 }
                 if text.len() > Self::MAX_BYTES {
                     return Err(Invalid::new(

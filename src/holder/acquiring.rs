@@ -3,7 +3,9 @@
 use alloc::boxed::Box;
 
 use crate::id::{AttemptId, LeaseId, OpId};
-use crate::protocol::{Acquire, Credential, Granted, Operation, Request, Response, Transfer};
+use crate::protocol::{
+    Acquire, Credential, Granted, MAX_POLL, Operation, Request, Response, Transfer,
+};
 use crate::time::{Instant, Span};
 
 use super::config::Config;
@@ -14,9 +16,6 @@ use super::pursuit::Pursuit;
 use super::term::Term;
 use super::{Due, Goal, TransportFailure};
 
-/// The longest that one attempt asks the host to keep it waiting.
-const MAX_POLL: Span = Span::from_secs(20);
-
 /// The shortest pause between two polls of a host that does not let requests wait.
 const MIN_POLL_GAP: Span = Span::from_millis(100);
 
@@ -26,6 +25,8 @@ pub(super) struct Acquiring {
     /// The id proposed for the grant.
     lease: LeaseId,
     pursuit: Pursuit,
+    /// Whether the next attempt begins a new op.
+    anew: bool,
     /// Whether the host keeps a place in its queue for us.
     queued: bool,
     /// What to report if time runs out now.
@@ -62,10 +63,10 @@ impl Plan {
         }
     }
 
-    /// How long an attempt sent now may be kept waiting by the host.
-    fn poll(self, now: Instant) -> Span {
+    /// How much longer to wait for a grant.
+    fn wait(self, now: Instant) -> Span {
         match self.goal {
-            Goal::Acquire => self.deadline.since(now).min(MAX_POLL),
+            Goal::Acquire => self.deadline.since(now),
             Goal::Claim(_) => Span::ZERO,
         }
     }
@@ -75,7 +76,7 @@ impl Plan {
         if self.single {
             return config.op_timeout;
         }
-        (self.poll(now) + config.op_timeout.div(2)).min(self.give_up.since(now))
+        (self.wait(now).min(MAX_POLL) + config.op_timeout.div(2)).min(self.give_up.since(now))
     }
 
     /// Sends the first attempt of a new op.
@@ -86,7 +87,7 @@ impl Plan {
                 holder: config.holder.clone(),
                 lease,
                 ttl: config.ttl,
-                wait: self.poll(ctx.now),
+                wait: self.wait(ctx.now),
                 reentrant: config.reentrant,
             }),
             Goal::Claim(held) => Operation::Transfer(Transfer {
@@ -128,6 +129,7 @@ impl Acquiring {
             plan,
             lease,
             pursuit,
+            anew: false,
             queued: false,
             standing: Failure::new(ErrorCode::Unavailable, "no-answer"),
         }
@@ -160,6 +162,8 @@ impl Acquiring {
                         ..self.standing.clone()
                     });
                 }
+                // A denial is the op's outcome: asking again is another op.
+                self.anew = true;
                 self.pursuit
                     .back_off(ctx, Some(held.retry_after.max(MIN_POLL_GAP)));
                 Next::Wait
@@ -228,10 +232,13 @@ impl Acquiring {
         if self.plan.single || ctx.now >= self.plan.deadline {
             return Next::Failed(self.standing.clone());
         }
-        let (lease, pursuit) = self.plan.begin(config, ctx);
-        self.lease = lease;
-        self.pursuit = pursuit;
+        self.begin_anew(config, ctx);
         Next::Wait
+    }
+
+    fn begin_anew(&mut self, config: &Config, ctx: &mut Context) {
+        self.anew = false;
+        (self.lease, self.pursuit) = self.plan.begin(config, ctx);
     }
 
     /// Takes note of an attempt that failed.
@@ -277,9 +284,11 @@ impl Acquiring {
         if ctx.now >= self.plan.deadline && !self.pursuit.is_awaiting() {
             return Next::Failed(self.standing.clone());
         }
-        if self.pursuit.is_rested(ctx.now) {
+        if self.pursuit.is_rested(ctx.now) && self.anew {
+            self.begin_anew(config, ctx);
+        } else if self.pursuit.is_rested(ctx.now) {
             if let Operation::Acquire(acquire) = self.pursuit.operation_mut() {
-                acquire.wait = self.plan.poll(ctx.now);
+                acquire.wait = self.plan.wait(ctx.now);
             }
             let timeout = self.plan.timeout(config, ctx.now);
             self.pursuit.send(ctx, timeout, false);

@@ -12,6 +12,9 @@ pub const MAX_TTL: Span = Span::from_secs(86_400);
 /// The longest wait for a grant: 24 hours.
 pub const MAX_WAIT: Span = Span::from_secs(86_400);
 
+/// The longest that a host keeps one request waiting before it answers "still queued".
+pub const MAX_POLL: Span = Span::from_secs(20);
+
 /// A grant's length, from milliseconds.
 ///
 /// # Errors

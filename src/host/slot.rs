@@ -1,0 +1,536 @@
+//! One key: its grant, its queue, its fence, and every operation on them.
+
+use super::config::HostConfig;
+use super::past::Memory;
+use super::queue::{Parked, Presence, Queue, Waiter};
+use super::record::{GrantRecord, KeyRecord, Mutation, Past, WaiterRecord};
+use super::{Effects, ReplyTo};
+use crate::fence::Fence;
+use crate::id::{LeaseId, OpId};
+use crate::name::{HolderName, Key};
+use crate::protocol::{
+    Acquire, Code, Credential, Ended, Granted, Held, Info, MAX_POLL, Refusal, Response, Transfer,
+};
+use crate::time::{Instant, Span};
+
+/// The state of one key.
+#[derive(Debug)]
+pub(super) struct Slot {
+    key: Key,
+    fence: Fence,
+    grant: Option<GrantRecord>,
+    queue: Queue,
+    memory: Memory,
+    /// Whether the record differs from the stored one.
+    dirty: bool,
+    /// Under which instants the host's indexes list this key.
+    pub indexed: super::table::Indexed,
+}
+
+/// The request being served.
+#[derive(Clone, Copy)]
+pub(super) struct Asked {
+    pub to: ReplyTo,
+    pub op: OpId,
+    pub now: Instant,
+}
+
+impl Slot {
+    /// A key never seen before, on a host that has granted fences up to `floor` elsewhere.
+    pub fn new(key: Key, floor: Fence) -> Self {
+        Self {
+            key,
+            fence: floor,
+            grant: None,
+            queue: Queue::default(),
+            memory: Memory::default(),
+            dirty: false,
+            indexed: super::table::Indexed::default(),
+        }
+    }
+
+    /// A key as it was stored.
+    pub fn restore(record: KeyRecord) -> Self {
+        Self {
+            fence: record.fence,
+            grant: record.grant,
+            memory: Memory::restore(record.past),
+            ..Self::new(record.key, Fence::NONE)
+        }
+    }
+
+    /// Puts a stored waiter at the end of the queue. It has until `away_until` to come back.
+    pub fn restore_waiter(&mut self, record: WaiterRecord, away_until: Instant) {
+        self.queue.push(Waiter {
+            record,
+            presence: Presence::Away(away_until),
+        });
+    }
+
+    pub fn fence(&self) -> Fence {
+        self.fence
+    }
+
+    /// When something has to be done that no request will bring about.
+    pub fn due(&self) -> Option<Instant> {
+        let expiry = self.grant.as_ref().map(|grant| grant.expires);
+        self.queue
+            .due()
+            .map(|due| expiry.map_or(due, |expiry| due.min(expiry)))
+    }
+
+    /// From when on nobody has an interest in this key.
+    pub fn idle_from(&self, now: Instant) -> Option<Instant> {
+        if !self.queue.is_empty() {
+            return None;
+        }
+        Some(self.grant.as_ref().map_or(now, |grant| grant.expires))
+    }
+
+    /// The record to store, if it has changed since this was last asked.
+    pub fn take_record(&mut self, now: Instant) -> Option<KeyRecord> {
+        core::mem::take(&mut self.dirty).then(|| KeyRecord {
+            key: self.key.clone(),
+            fence: self.fence,
+            written: now,
+            grant: self.grant.clone(),
+            past: self.memory.records(),
+        })
+    }
+
+    /// Brings the key up to `now`: ends what has expired, grants a free key to the first waiter that
+    /// is still there, and dismisses those whose time is up.
+    pub fn settle(&mut self, config: &HostConfig, now: Instant, fx: &mut Effects) {
+        if self
+            .grant
+            .as_ref()
+            .is_some_and(|grant| grant.expires <= now)
+        {
+            self.end_grant(Ended::Expired, None, now);
+        }
+        self.grant_next(config, now, fx);
+        self.dismiss(config, now, fx);
+    }
+
+    fn dismiss(&mut self, config: &HostConfig, now: Instant, fx: &mut Effects) {
+        let mut start = 0;
+        while let Some(position) = self.queue.next_due(start, now) {
+            match self.queue.get(position).and_then(Waiter::parked) {
+                Some(parked) if !parked.last => {
+                    self.queue
+                        .move_to(position, Presence::Away(now + config.grace));
+                    fx.reply(parked.to, queued(position));
+                    start = position + 1;
+                }
+                _ => {
+                    if let Some(waiter) = self.queue.remove(position) {
+                        self.turn_away(&waiter, now, fx);
+                    }
+                    start = position;
+                }
+            }
+        }
+    }
+
+    /// Ends a wait without a grant.
+    fn turn_away(&mut self, waiter: &Waiter, now: Instant, fx: &mut Effects) {
+        self.leave(waiter, fx);
+        match waiter.parked() {
+            Some(parked) => self.deny(parked.to, waiter.record.op, now, fx),
+            None => self.memory.remember_denied(waiter.record.op),
+        }
+    }
+
+    fn leave(&self, waiter: &Waiter, fx: &mut Effects) {
+        fx.persist(Mutation::DeleteWaiter {
+            key: self.key.clone(),
+            number: waiter.record.number,
+        });
+    }
+
+    /// Grants a free key to the first waiter. The term is short until the waiter shows, by
+    /// renewing, that it is still there.
+    fn grant_next(&mut self, config: &HostConfig, now: Instant, fx: &mut Effects) {
+        while self.grant.is_none()
+            && let Some(waiter) = self.queue.pop()
+        {
+            if !waiter.is_present(now) {
+                self.turn_away(&waiter, now, fx);
+                continue;
+            }
+            self.leave(&waiter, fx);
+            let parked = waiter.parked();
+            let record = waiter.record;
+            let term = record.ttl.min(config.offer);
+            let response = self.grant(
+                config,
+                now,
+                GrantRecord {
+                    lease: record.lease,
+                    op: record.op,
+                    holder: record.holder,
+                    term,
+                    expires: now + term,
+                },
+                parked.map_or(Span::ZERO, |parked| now.since(parked.since)),
+            );
+            if let Some(parked) = parked {
+                fx.reply(parked.to, response);
+            }
+        }
+    }
+
+    fn grant(
+        &mut self,
+        config: &HostConfig,
+        now: Instant,
+        grant: GrantRecord,
+        waited: Span,
+    ) -> Response {
+        let Some(fence) = self.fence.next() else {
+            return Response::Refused(Refusal::new(
+                Code::Unavailable,
+                "fences-exhausted",
+                "The key has been granted 2^64 times: use another key.",
+            ));
+        };
+        self.fence = fence;
+        self.grant = Some(grant);
+        self.dirty = true;
+        self.granted(config, now, waited, false)
+    }
+
+    /// The running grant, as its holder is to learn of it.
+    fn granted(&self, config: &HostConfig, now: Instant, waited: Span, replayed: bool) -> Response {
+        match &self.grant {
+            Some(grant) => Response::Granted(Granted {
+                lease: grant.lease,
+                fence: self.fence,
+                ttl: told(config, grant, now),
+                waited,
+                replayed,
+            }),
+            None => Response::NotHolder(Ended::Unknown),
+        }
+    }
+
+    fn end_grant(&mut self, ended: Ended, by: Option<OpId>, now: Instant) {
+        if let Some(grant) = self.grant.take() {
+            self.memory.remember(
+                Past {
+                    op: grant.op,
+                    grant: Some((grant.lease, self.fence)),
+                    ended_by: by,
+                    ended,
+                    at: now,
+                },
+                now,
+            );
+            self.dirty = true;
+        }
+    }
+
+    fn deny(&mut self, to: ReplyTo, op: OpId, now: Instant, fx: &mut Effects) {
+        self.memory.remember_denied(op);
+        fx.reply(to, self.held(now));
+    }
+
+    fn held(&self, now: Instant) -> Response {
+        let grant = self.grant.as_ref();
+        Response::Held(Held {
+            holder: grant.map(|grant| grant.holder.clone()),
+            retry_after: grant.map_or(Span::ZERO, |grant| grant.expires.since(now)),
+        })
+    }
+
+    pub fn acquire(
+        &mut self,
+        config: &HostConfig,
+        asked: Asked,
+        acquire: Acquire,
+        fx: &mut Effects,
+    ) {
+        let Asked { to, op, now } = asked;
+        if let Some(response) = self.outcome_of(config, op, now) {
+            return fx.reply(to, response);
+        }
+        if let Some(position) = self.queue.position(op) {
+            return self.park_again(asked, position, acquire.wait, fx);
+        }
+        if self.memory.was_denied(op) {
+            return fx.reply(to, self.held(now));
+        }
+        match &mut self.grant {
+            None => {
+                let grant = GrantRecord {
+                    lease: acquire.lease,
+                    op,
+                    holder: acquire.holder,
+                    term: acquire.ttl,
+                    expires: now + acquire.ttl,
+                };
+                let response = self.grant(config, now, grant, Span::ZERO);
+                fx.reply(to, response);
+            }
+            Some(grant) if acquire.reentrant && grant.holder == acquire.holder => {
+                self.dirty |= extend(grant, now, acquire.ttl);
+                fx.reply(to, self.granted(config, now, Span::ZERO, false));
+            }
+            Some(_) if acquire.wait.is_zero() => self.deny(to, op, now, fx),
+            Some(_) => self.enqueue(config, asked, acquire, fx),
+        }
+    }
+
+    /// The outcome that the acquire or transfer `op` has had already.
+    fn outcome_of(&self, config: &HostConfig, op: OpId, now: Instant) -> Option<Response> {
+        if self.grant.as_ref().is_some_and(|grant| grant.op == op) {
+            return Some(self.granted(config, now, Span::ZERO, true));
+        }
+        self.memory.of(op).map(|past| match past.grant {
+            Some((lease, fence)) => Response::Granted(Granted {
+                lease,
+                fence,
+                ttl: Span::ZERO,
+                waited: Span::ZERO,
+                replayed: true,
+            }),
+            None => Response::Cancelled,
+        })
+    }
+
+    fn enqueue(&mut self, config: &HostConfig, asked: Asked, acquire: Acquire, fx: &mut Effects) {
+        if self.queue.len() >= config.max_waiters {
+            return fx.reply(
+                asked.to,
+                Response::Refused(Refusal {
+                    retry_after: Some(Span::from_secs(1)),
+                    ..Refusal::new(
+                        Code::Unavailable,
+                        "too-many-waiters",
+                        "The key has as many waiters as the host allows: try again later.",
+                    )
+                }),
+            );
+        }
+        let record = WaiterRecord {
+            key: self.key.clone(),
+            number: fx.next_number(),
+            op: asked.op,
+            lease: acquire.lease,
+            holder: acquire.holder,
+            ttl: acquire.ttl,
+        };
+        fx.persist(Mutation::PutWaiter(record.clone()));
+        self.queue.push(Waiter {
+            record,
+            presence: Presence::Parked(park(asked, acquire.wait)),
+        });
+    }
+
+    /// A waiter is back for its next poll, or repeats the present one: it keeps its place, and the
+    /// newer request gets the answer.
+    fn park_again(&mut self, asked: Asked, position: usize, wait: Span, fx: &mut Effects) {
+        if wait.is_zero() {
+            if let Some(waiter) = self.queue.remove(position) {
+                self.leave(&waiter, fx);
+            }
+            return self.deny(asked.to, asked.op, asked.now, fx);
+        }
+        let parked = Presence::Parked(park(asked, wait));
+        if let Some(Presence::Parked(before)) = self.queue.move_to(position, parked) {
+            fx.reply(before.to, queued(position));
+        }
+    }
+
+    pub fn cancel(&mut self, config: &HostConfig, asked: Asked, fx: &mut Effects) {
+        let Asked { to, op, now } = asked;
+        if self.grant.as_ref().is_some_and(|grant| grant.op == op) {
+            self.end_grant(Ended::Cancelled, Some(op), now);
+            self.grant_next(config, now, fx);
+        } else {
+            if let Some(waiter) = self
+                .queue
+                .position(op)
+                .and_then(|position| self.queue.remove(position))
+            {
+                self.leave(&waiter, fx);
+                if let Some(parked) = waiter.parked() {
+                    fx.reply(parked.to, Response::Cancelled);
+                }
+            }
+            if self.memory.of(op).is_none() {
+                self.bury(op, now);
+            }
+        }
+        fx.reply(to, Response::Cancelled);
+    }
+
+    /// Leaves a tombstone: should the op itself still arrive, it must not be granted.
+    fn bury(&mut self, op: OpId, now: Instant) {
+        self.memory.remember(
+            Past {
+                op,
+                grant: None,
+                ended_by: None,
+                ended: Ended::Cancelled,
+                at: now,
+            },
+            now,
+        );
+        self.dirty = true;
+    }
+
+    pub fn renew(
+        &mut self,
+        config: &HostConfig,
+        now: Instant,
+        credential: &Credential,
+        ttl: Span,
+    ) -> Response {
+        match self.matching(credential) {
+            Ok(grant) => {
+                let changed = extend(grant, now, ttl);
+                let ttl = told(config, grant, now);
+                self.dirty |= changed;
+                Response::Renewed { ttl }
+            }
+            Err(ended) => Response::NotHolder(ended),
+        }
+    }
+
+    pub fn verify(
+        &mut self,
+        config: &HostConfig,
+        now: Instant,
+        credential: &Credential,
+    ) -> Response {
+        match self.matching(credential) {
+            Ok(grant) => Response::Renewed {
+                ttl: told(config, grant, now),
+            },
+            Err(ended) => Response::NotHolder(ended),
+        }
+    }
+
+    pub fn release(
+        &mut self,
+        config: &HostConfig,
+        asked: Asked,
+        credential: &Credential,
+        fx: &mut Effects,
+    ) {
+        let Asked { to, op, now } = asked;
+        let ended = self.matching(credential).err();
+        let response = match ended {
+            None => {
+                self.end_grant(Ended::Released, Some(op), now);
+                self.grant_next(config, now, fx);
+                Response::Released
+            }
+            Some(_) if self.memory.was_ended_by(op, Ended::Released) => Response::Released,
+            Some(ended) => Response::NotHolder(ended),
+        };
+        fx.reply(to, response);
+    }
+
+    /// Ends one grant and begins the successor's in the same step: the key is never free between.
+    pub fn transfer(&mut self, config: &HostConfig, asked: Asked, transfer: Transfer) -> Response {
+        let Asked { op, now, .. } = asked;
+        if let Some(response) = self.outcome_of(config, op, now) {
+            return response;
+        }
+        if let Err(ended) = self.matching(&transfer.credential) {
+            return Response::NotHolder(ended);
+        }
+        self.end_grant(Ended::Transferred, Some(op), now);
+        let grant = GrantRecord {
+            lease: transfer.lease,
+            op,
+            holder: transfer.successor,
+            term: transfer.ttl,
+            expires: now + transfer.ttl,
+        };
+        self.grant(config, now, grant, Span::ZERO)
+    }
+
+    pub fn revoke(&mut self, config: &HostConfig, asked: Asked, fx: &mut Effects) {
+        let Asked { to, op, now } = asked;
+        let revoked = if self.memory.was_ended_by(op, Ended::Revoked) {
+            true
+        } else {
+            let held = self.grant.is_some();
+            self.end_grant(Ended::Revoked, Some(op), now);
+            self.grant_next(config, now, fx);
+            held
+        };
+        fx.reply(to, Response::Revoked(revoked));
+    }
+
+    pub fn inspect(&self, now: Instant) -> Response {
+        Response::Inspected(self.grant.as_ref().map(|grant| Info {
+            holder: grant.holder.clone(),
+            fence: self.fence,
+            remaining: grant.expires.since(now),
+            waiters: u32::try_from(self.queue.len()).unwrap_or(u32::MAX),
+        }))
+    }
+
+    /// The asker of a parked request has gone; its place is kept a little longer.
+    pub fn gone(&mut self, config: &HostConfig, now: Instant, to: ReplyTo) {
+        self.queue.unpark(to, now + config.grace);
+    }
+
+    /// The running grant, if the credential opens it.
+    fn matching(&mut self, credential: &Credential) -> Result<&mut GrantRecord, Ended> {
+        let ended = match credential {
+            Credential::Lease(lease) => self.memory.end_of(*lease),
+            Credential::Holder(_) => Ended::Unknown,
+        };
+        match &mut self.grant {
+            Some(grant) if opens(credential, grant.lease, &grant.holder) => Ok(grant),
+            _ => Err(ended),
+        }
+    }
+}
+
+fn opens(credential: &Credential, lease: LeaseId, holder: &HolderName) -> bool {
+    match credential {
+        Credential::Lease(id) => *id == lease,
+        Credential::Holder(name) => name == holder,
+    }
+}
+
+/// Sets the expiry anew, never earlier than it was. Whether that changed anything.
+fn extend(grant: &mut GrantRecord, now: Instant, ttl: Span) -> bool {
+    let expires = now + ttl;
+    if expires <= grant.expires {
+        return false;
+    }
+    grant.term = ttl;
+    grant.expires = expires;
+    true
+}
+
+/// What is left of the grant, less the margin for the host's own clock.
+fn told(config: &HostConfig, grant: &GrantRecord, now: Instant) -> Span {
+    grant
+        .expires
+        .since(now)
+        .saturating_sub(config.margin.of(grant.term))
+}
+
+fn park(asked: Asked, wait: Span) -> Parked {
+    Parked {
+        to: asked.to,
+        since: asked.now,
+        until: asked.now + wait.min(MAX_POLL),
+        last: wait <= MAX_POLL,
+    }
+}
+
+fn queued(position: usize) -> Response {
+    Response::Queued {
+        ahead: u32::try_from(position).unwrap_or(u32::MAX),
+        retry_after: Span::ZERO,
+    }
+}

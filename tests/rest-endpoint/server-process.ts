@@ -4,6 +4,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { guard } from "./watchdog.ts";
 
 export interface RedisServerOptions {
   /** Keep an append-only file, synced on every write, so that data outlives `kill`. */
@@ -103,14 +104,11 @@ async function launch(port: number, directory: string, appendOnly: boolean): Pro
     ].flat(),
     { stdio: ["ignore", "pipe", "inherit"] },
   );
-  const killWithUs = () => child.kill("SIGKILL");
-  process.once("exit", killWithUs);
-  child.once("exit", () => process.removeListener("exit", killWithUs));
   try {
     await ready(child);
+    await guard(child, directory);
   } catch (error) {
     await end(child, "SIGKILL");
-    process.removeListener("exit", killWithUs);
     throw error;
   }
   return child;

@@ -16,8 +16,6 @@ mod event;
 mod held;
 mod pursuit;
 mod term;
-#[cfg(test)]
-mod tests;
 
 pub use config::{Config, Schedule};
 pub use context::Seed;

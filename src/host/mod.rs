@@ -10,8 +10,6 @@ mod queue;
 mod record;
 mod slot;
 mod table;
-#[cfg(test)]
-mod tests;
 
 pub use config::{HostConfig, Margin};
 pub use record::{GrantRecord, KeyRecord, Mutation, Past, Snapshot, WaiterRecord};

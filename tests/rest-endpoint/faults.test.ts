@@ -40,7 +40,7 @@ describe("what the client sees, and what was executed", () => {
 
   test("delay-before: a client that gave up is served all the same", async () => {
     const endpoint = await redis.endpoint();
-    endpoint.faults.add({ kind: "delay-before", ms: 200 });
+    endpoint.faults.add({ kind: "delay-before", ms: 800 });
     const signal = AbortSignal.timeout(50);
     const init = { method: "POST", body: '["SET","k","v"]', signal };
     await assert.rejects(request(endpoint, "/", init), { name: "TimeoutError" });
@@ -85,11 +85,14 @@ describe("what the client sees, and what was executed", () => {
       [false, null],
       [true, "1"],
     ] as const) {
-      endpoint.faults.add({ kind: "hang", after });
-      const signal = AbortSignal.timeout(100);
-      const init = { method: "POST", body: '["INCR","n"]', signal };
-      await assert.rejects(request(endpoint, "/", init), { name: "TimeoutError" });
-      assert.equal(await stored("n"), value);
+      const rule = endpoint.faults.add({ kind: "hang", after });
+      const leave = new AbortController();
+      const init = { method: "POST", body: '["INCR","n"]', signal: leave.signal };
+      const hanging = assert.rejects(request(endpoint, "/", init), { name: "AbortError" });
+      await eventually("it hangs", async () => rule.fired === 1 && (await stored("n")) === value);
+      assert.equal(endpoint.requests.all.at(-1)?.status, undefined);
+      leave.abort();
+      await hanging;
     }
     assert.equal(endpoint.faults.count("hang"), 2);
   });

@@ -74,9 +74,10 @@ export class Handler {
   async serve(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
     try {
       await this.#handle(incoming, response);
-    } catch {
-      // The client hung up or the endpoint is closing: there is nobody left to tell.
+    } catch (error) {
       response.destroy();
+      const nobodyLeft = incoming.errored !== null || this.#parts.closing.aborted;
+      if (!nobodyLeft) throw error;
     }
   }
 

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { connect } from "node:net";
 import { describe, test } from "node:test";
 import { command, pipeline, request, suite } from "./harness.ts";
 
@@ -179,6 +181,17 @@ describe("refusals", () => {
   });
 });
 
+test("a client that leaves inside its body is not served, the next one is", async () => {
+  const endpoint = await start();
+  const socket = connect(Number(new URL(endpoint.url).port), "127.0.0.1");
+  const head = `POST / HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${endpoint.token}\r\n`;
+  socket.write(`${head}content-length: 100\r\n\r\n["SET","k"`);
+  await once(socket, "connect");
+  socket.resetAndDestroy();
+  assert.equal((await command(endpoint, ["EXISTS", "k"])).text, '{"result":0}');
+  assert.equal(endpoint.requests.total, 1);
+});
+
 describe("batches", () => {
   test("a pipeline answers each command on its own", async () => {
     const endpoint = await start();
@@ -248,7 +261,7 @@ describe("batches", () => {
     const order: string[] = [];
     const waiting = pipeline(endpoint, [
       ["SET", "k", "v"],
-      ["WAIT", 1, 300],
+      ["WAIT", 1, 1000],
     ]).then((answer) => {
       order.push("wait");
       return answer.text;

@@ -61,6 +61,8 @@ describe("the allow-key-locking flag", () => {
     const flush = "#!lua flags=allow-key-locking\nreturn redis.call('FLUSHDB')";
     assert.match((await command(endpoint, ["EVAL", flush, 0])).text, /"error":"ERR flushdb is not/);
     assert.equal((await command(endpoint, ["GET", "k"])).text, '{"result":"v"}');
+    const publish = "#!lua flags=allow-key-locking\nreturn redis.call('PUBLISH', 'channel', 'x')";
+    assert.equal((await command(endpoint, ["EVAL", publish, 0])).text, '{"result":0}');
     const time = "#!lua flags=allow-key-locking\nreturn #redis.call('TIME')";
     assert.equal((await command(endpoint, ["EVAL", time, 0])).text, '{"result":2}');
   });

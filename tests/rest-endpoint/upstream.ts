@@ -1,6 +1,6 @@
 import { CommandTable } from "./commands.ts";
 import type { CommandBill } from "./log.ts";
-import { type RedisAddress, RedisConnection } from "./redis.ts";
+import { ConnectionLost, type RedisAddress, RedisConnection } from "./redis.ts";
 
 interface Open {
   readonly main: RedisConnection;
@@ -13,6 +13,7 @@ export class Upstream {
   readonly #address: RedisAddress;
   readonly #bill: CommandBill;
   readonly #all = new Set<RedisConnection>();
+  #closed = false;
   #open: Promise<Open> | undefined;
   #copy: Promise<RedisConnection> | undefined;
 
@@ -44,6 +45,7 @@ export class Upstream {
   }
 
   close(): void {
+    this.#closed = true;
     for (const connection of this.#all) connection.close();
   }
 
@@ -67,6 +69,10 @@ export class Upstream {
 
   async #connect(database: number): Promise<RedisConnection> {
     const connection = await RedisConnection.open(this.#address);
+    if (this.#closed) {
+      connection.close();
+      throw new ConnectionLost();
+    }
     this.#all.add(connection);
     void connection.closed.then(() => this.#all.delete(connection));
     if (database !== 0) await connection.send("SELECT", String(database));

@@ -1,1 +1,229 @@
-//! Placeholder until the core lands.
+//! The holder machine for TypeScript. Converts; decides nothing.
+//!
+//! Every call takes a sample of the caller's two clocks, feeds the machine one input and drains it
+//! into one plain record. Nothing here calls back into the caller's code.
+#![cfg_attr(target_arch = "wasm32", no_std)]
+
+extern crate alloc;
+
+mod answer;
+mod js;
+mod number;
+mod record;
+#[cfg(target_arch = "wasm32")]
+mod runtime;
+mod settings;
+
+use leasehold::clock::Clock;
+use leasehold::holder::{self, Delivery, Input, Seed, TransportFailure};
+use leasehold::id::{AttemptId, LeaseId, OpId};
+use leasehold::protocol::{Field, Invalid, Operation, Request};
+use leasehold::time::Instant;
+use wasm_bindgen::prelude::*;
+
+use number::span;
+use record::invalid;
+
+/// One lease at its holder, with the clock it decides by.
+#[wasm_bindgen]
+pub struct Holder {
+    machine: holder::Holder,
+    clock: Clock,
+}
+
+#[wasm_bindgen]
+impl Holder {
+    /// A holder that will acquire a lease.
+    pub fn acquire(settings: &JsValue) -> Result<Holder, JsValue> {
+        let config = settings::config(settings).map_err(invalid)?;
+        holder::Holder::acquire(config, seed()?)
+            .map(Self::new)
+            .map_err(invalid)
+    }
+
+    /// A holder that will carry on the lease with this id.
+    pub fn resume(settings: &JsValue, lease: &JsValue) -> Result<Holder, JsValue> {
+        let config = settings::config(settings).map_err(invalid)?;
+        let lease = settings::lease(lease).map_err(invalid)?;
+        holder::Holder::resume(config, lease, seed()?)
+            .map(Self::new)
+            .map_err(invalid)
+    }
+
+    fn new(machine: holder::Holder) -> Self {
+        Self {
+            machine,
+            clock: Clock::new(),
+        }
+    }
+
+    /// Sends the first attempt.
+    pub fn start(&mut self, monotonic_ms: f64, wall_ms: f64) -> JsValue {
+        self.step(monotonic_ms, wall_ms, Input::Start)
+    }
+
+    /// Takes the answer to an attempt. One that makes no sense counts as none.
+    pub fn answered(
+        &mut self,
+        monotonic_ms: f64,
+        wall_ms: f64,
+        attempt: u32,
+        response: &JsValue,
+    ) -> JsValue {
+        let attempt = AttemptId(attempt);
+        let input = match answer::read(response) {
+            Ok(response) => Input::Answered(attempt, response),
+            Err(_) => Input::Failed(
+                attempt,
+                TransportFailure {
+                    delivery: Delivery::Unknown,
+                    retry_after: None,
+                },
+            ),
+        };
+        self.step(monotonic_ms, wall_ms, input)
+    }
+
+    /// Takes note of an attempt that got no answer.
+    pub fn failed(
+        &mut self,
+        monotonic_ms: f64,
+        wall_ms: f64,
+        attempt: u32,
+        never_delivered: bool,
+        retry_after_ms: Option<f64>,
+    ) -> JsValue {
+        let failure = TransportFailure {
+            delivery: if never_delivered {
+                Delivery::Never
+            } else {
+                Delivery::Unknown
+            },
+            retry_after: retry_after_ms.map(span),
+        };
+        self.step(
+            monotonic_ms,
+            wall_ms,
+            Input::Failed(AttemptId(attempt), failure),
+        )
+    }
+
+    /// Does what is due.
+    pub fn wake(&mut self, monotonic_ms: f64, wall_ms: f64) -> JsValue {
+        self.step(monotonic_ms, wall_ms, Input::Wake)
+    }
+
+    /// Stops waiting for the grant.
+    pub fn cancel(&mut self, monotonic_ms: f64, wall_ms: f64) -> JsValue {
+        self.step(monotonic_ms, wall_ms, Input::Cancel)
+    }
+
+    /// Stops renewing.
+    pub fn detach(&mut self, monotonic_ms: f64, wall_ms: f64) -> JsValue {
+        self.step(monotonic_ms, wall_ms, Input::Detach)
+    }
+
+    /// Gives the lease back.
+    pub fn release(&mut self, monotonic_ms: f64, wall_ms: f64) -> JsValue {
+        self.step(monotonic_ms, wall_ms, Input::Release)
+    }
+
+    /// Renews now.
+    pub fn renew(
+        &mut self,
+        monotonic_ms: f64,
+        wall_ms: f64,
+        ttl_ms: &JsValue,
+    ) -> Result<JsValue, JsValue> {
+        let ttl = if ttl_ms.is_undefined() {
+            None
+        } else {
+            Some(settings::ttl(ttl_ms).map_err(invalid)?)
+        };
+        Ok(self.step(monotonic_ms, wall_ms, Input::Renew(ttl)))
+    }
+
+    /// Hands the lease over.
+    pub fn transfer(
+        &mut self,
+        monotonic_ms: f64,
+        wall_ms: f64,
+        to_holder: &JsValue,
+        ttl_ms: &JsValue,
+    ) -> Result<JsValue, JsValue> {
+        let input = Input::Transfer {
+            successor: settings::successor(to_holder).map_err(invalid)?,
+            lease: LeaseId::from_bits(random()?),
+            ttl: settings::ttl(ttl_ms).map_err(invalid)?,
+        };
+        Ok(self.step(monotonic_ms, wall_ms, input))
+    }
+
+    /// Asks the host whether the lease is still held.
+    pub fn verify(&mut self, monotonic_ms: f64, wall_ms: f64) -> JsValue {
+        self.step(monotonic_ms, wall_ms, Input::Verify)
+    }
+
+    /// How long the lease can be trusted from now on.
+    #[wasm_bindgen(js_name = remainingMs)]
+    pub fn remaining_ms(&mut self, monotonic_ms: f64, wall_ms: f64) -> f64 {
+        let now = self.now(monotonic_ms, wall_ms);
+        self.machine.remaining(now).as_millis_floor() as f64
+    }
+
+    /// Whether the lease's term has run out without the machine having been told.
+    #[wasm_bindgen(js_name = isOverdue)]
+    pub fn is_overdue(&mut self, monotonic_ms: f64, wall_ms: f64) -> bool {
+        let now = self.now(monotonic_ms, wall_ms);
+        self.machine.is_overdue(now)
+    }
+
+    fn now(&mut self, monotonic_ms: f64, wall_ms: f64) -> Instant {
+        self.clock.sample(span(monotonic_ms), span(wall_ms))
+    }
+
+    fn step(&mut self, monotonic_ms: f64, wall_ms: f64, input: Input) -> JsValue {
+        let now = self.now(monotonic_ms, wall_ms);
+        self.machine.handle(now, input);
+        record::drain(&mut self.machine, now)
+    }
+}
+
+/// A request to inspect a key, as one attempt to be sent.
+#[wasm_bindgen]
+pub fn inspect(key: &JsValue) -> Result<JsValue, JsValue> {
+    ask(key, Operation::Inspect)
+}
+
+/// A request to revoke whatever grant a key has, as one attempt to be sent.
+#[wasm_bindgen]
+pub fn revoke(key: &JsValue) -> Result<JsValue, JsValue> {
+    ask(key, Operation::Revoke)
+}
+
+fn ask(key: &JsValue, operation: Operation) -> Result<JsValue, JsValue> {
+    let request = Request {
+        key: settings::key(key).map_err(invalid)?,
+        op: OpId::from_bits(random()?),
+        operation,
+    };
+    Ok(record::single(&request))
+}
+
+fn seed() -> Result<Seed, JsValue> {
+    Ok(Seed {
+        ops: random()?,
+        leases: random()?,
+    })
+}
+
+fn random() -> Result<u128, JsValue> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|_| {
+        invalid(Invalid::new(
+            Field::Request,
+            "needs crypto.getRandomValues, which is missing here",
+        ))
+    })?;
+    Ok(u128::from_ne_bytes(bytes))
+}

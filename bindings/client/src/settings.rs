@@ -1,0 +1,89 @@
+//! What the caller sets, checked: numbers are whole, text survives the trip to UTF-8.
+
+use alloc::string::String;
+
+use leasehold::holder::{Config, Schedule};
+use leasehold::id::LeaseId;
+use leasehold::name::{HolderName, Key};
+use leasehold::protocol::{Field, Invalid, parse_ttl, parse_wait};
+use leasehold::time::Span;
+use wasm_bindgen::JsValue;
+
+use crate::js;
+use crate::number::whole;
+
+pub(crate) fn config(settings: &JsValue) -> Result<Config, Invalid> {
+    let mut config = Config::new(
+        key(&js::field(settings, "key"))?,
+        HolderName::parse(&text(&js::field(settings, "holder"), Field::Holder)?)?,
+        ttl(&js::field(settings, "ttlMs"))?,
+    );
+    config.wait = parse_wait(whole(&js::field(settings, "waitMs")).unwrap_or(u64::MAX))?;
+    config.reentrant = js::field(settings, "reentrant").is_truthy();
+    config.renewal = schedule(settings)?;
+    Ok(config)
+}
+
+fn schedule(settings: &JsValue) -> Result<Option<Schedule>, Invalid> {
+    let mut schedule = Schedule::DEFAULT;
+    if let Some(t1) = part(&js::field(settings, "t1"))? {
+        schedule.t1 = t1;
+    }
+    schedule.t2 = part(&js::field(settings, "t2"))?;
+    match js::field(settings, "renew").as_string().as_deref() {
+        Some("auto") => Ok(Some(schedule)),
+        Some("manual") => Ok(None),
+        _ => Err(Invalid::new(
+            Field::Renewal,
+            "must be \"auto\" or \"manual\"",
+        )),
+    }
+}
+
+pub(crate) fn key(value: &JsValue) -> Result<Key, Invalid> {
+    Key::parse(&text(value, Field::Key)?)
+}
+
+pub(crate) fn successor(value: &JsValue) -> Result<HolderName, Invalid> {
+    HolderName::parse(&text(value, Field::Successor)?).map_err(|invalid| Invalid {
+        field: Field::Successor,
+        ..invalid
+    })
+}
+
+pub(crate) fn lease(value: &JsValue) -> Result<LeaseId, Invalid> {
+    value
+        .as_string()
+        .and_then(|text| text.parse().ok())
+        .ok_or(Invalid::new(Field::Lease, "must be 32 hexadecimal digits"))
+}
+
+/// What is no whole number is out of range, whatever the range.
+pub(crate) fn ttl(value: &JsValue) -> Result<Span, Invalid> {
+    parse_ttl(whole(value).unwrap_or(0))
+}
+
+/// Text that is the same in UTF-8: a lone surrogate is not, and would become U+FFFD.
+fn text(value: &JsValue, field: Field) -> Result<String, Invalid> {
+    value
+        .as_string()
+        .filter(|text| *value == JsValue::from_str(text))
+        .ok_or(Invalid::new(
+            field,
+            "must be a string without lone surrogates",
+        ))
+}
+
+/// A part of the term, in thousandths.
+fn part(value: &JsValue) -> Result<Option<u16>, Invalid> {
+    if value.is_undefined() {
+        return Ok(None);
+    }
+    match value.as_f64() {
+        Some(part) if part > 0.0 && part < 1.0 => Ok(Some((part * 1_000.0) as u16)),
+        _ => Err(Invalid::new(
+            Field::Renewal,
+            "t1 and t2 must be numbers between 0 and 1",
+        )),
+    }
+}

@@ -18,10 +18,6 @@ export class Replica {
     this.#onStaleRead = onStaleRead;
   }
 
-  get lagging(): boolean {
-    return this.#lagging;
-  }
-
   /** From now on requests made of reads alone see the data as it is at this moment. */
   async lag(): Promise<void> {
     await this.#copy();

@@ -11,4 +11,5 @@ pub mod host;
 pub mod id;
 pub mod name;
 pub mod protocol;
+pub mod redis;
 pub mod time;

@@ -172,7 +172,7 @@ impl Acquiring {
                 self.queued = true;
                 self.standing = Failure::new(ErrorCode::Timeout, "queued");
                 ctx.emit(Event::Queued { ahead });
-                if ctx.now.since(sent) < MIN_POLL_GAP {
+                if ctx.now.since(sent) < MIN_POLL_GAP || !retry_after.is_zero() {
                     self.pursuit
                         .back_off(ctx, Some(retry_after.max(MIN_POLL_GAP)));
                 }

@@ -18,6 +18,8 @@ pub enum Field {
     Op,
     /// The operation's name.
     Operation,
+    /// The prefix of names in a database.
+    Prefix,
     /// The renewal schedule.
     Renewal,
     /// The request as a whole.
@@ -41,6 +43,7 @@ impl Field {
             Self::Lease => "lease",
             Self::Op => "op",
             Self::Operation => "operation",
+            Self::Prefix => "prefix",
             Self::Renewal => "renewal",
             Self::Request => "request",
             Self::Successor => "successor",

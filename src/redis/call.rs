@@ -1,0 +1,132 @@
+//! One request to a Redis, from the first command to the response.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::command::{Invocation, Prefix, channel};
+use super::reply::{Answer, Reply, ReplyError};
+use crate::protocol::{MAX_POLL, Operation, Request, Response};
+use crate::time::{Instant, Span};
+
+/// The first gap between two polls of a waiter; it doubles from there.
+const FIRST_GAP: Span = Span::from_millis(500);
+
+/// The longest gap. It leaves a waiter's presence, which lasts twice as long, time to be renewed.
+const MAX_GAP: Span = Span::from_millis(1_500);
+
+/// The shortest gap: time for the server to let the expiring grant expire.
+const MIN_GAP: Span = Span::from_millis(10);
+
+/// A request being carried out.
+#[derive(Debug)]
+pub struct Call {
+    invocation: Invocation,
+    key_locking: bool,
+    by_text: bool,
+    channel: Option<String>,
+    /// When the server first said that this request has to wait, by its clock.
+    queued_at: Option<Instant>,
+    polls: u32,
+    /// Random bits that spread the polls of many waiters.
+    jitter: u128,
+}
+
+/// What to do next for a [`Call`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// The request is answered.
+    Done(Response),
+    /// No answer can be made of what came back: the outcome is unknown.
+    Failed,
+    /// Wait so long, or less if a message comes in on the channel; then take [`Call::poll`].
+    Rest {
+        /// The longest to wait.
+        gap: Span,
+        /// Where a hint may come in.
+        channel: String,
+    },
+    /// Send this command, and hand the reply to [`Call::replied`].
+    Send(Vec<String>),
+}
+
+impl Call {
+    /// A call for `request`. `key_locking` says whether this server knows the key-locking flag, as
+    /// far as is known: an earlier call's [`Call::key_locking`].
+    pub fn new(prefix: &Prefix, request: &Request, key_locking: bool) -> Self {
+        let waits =
+            matches!(&request.operation, Operation::Acquire(acquire) if !acquire.wait.is_zero());
+        Self {
+            invocation: Invocation::new(prefix, request),
+            key_locking,
+            by_text: false,
+            channel: waits.then(|| channel(prefix, request.op)),
+            queued_at: None,
+            polls: 0,
+            jitter: request.op.to_bits(),
+        }
+    }
+
+    /// Whether the server knows the key-locking flag, as far as this call has found out.
+    pub fn key_locking(&self) -> bool {
+        self.key_locking
+    }
+
+    /// The next command: at the start, and after a [`Step::Rest`].
+    pub fn poll(&mut self) -> Step {
+        Step::Send(self.invocation.command(self.by_text, self.key_locking))
+    }
+
+    /// Takes the reply to the last command.
+    pub fn replied(&mut self, reply: &Reply) -> Step {
+        match reply.answer() {
+            Ok(Answer::Granted(mut granted, at)) => {
+                // The server's own time between "wait" and "granted": it passed here as well.
+                granted.waited = self
+                    .queued_at
+                    .filter(|_| !granted.replayed)
+                    .map_or(Span::ZERO, |queued_at| at.since(queued_at));
+                Step::Done(Response::Granted(granted))
+            }
+            Ok(Answer::Queued { ahead, left, at }) => self.queued(ahead, left, at),
+            Ok(Answer::Other(response)) => Step::Done(response),
+            // Only once: a script sent as text cannot be missing.
+            Err(ReplyError::NoScript) if !self.by_text => {
+                self.by_text = true;
+                self.poll()
+            }
+            Err(ReplyError::NoKeyLocking) if self.key_locking => {
+                self.key_locking = false;
+                self.by_text = false;
+                self.poll()
+            }
+            Err(ReplyError::Refused(refusal)) => Step::Done(Response::Refused(refusal)),
+            Err(ReplyError::NoScript | ReplyError::NoKeyLocking | ReplyError::Unreadable) => {
+                Step::Failed
+            }
+        }
+    }
+
+    fn queued(&mut self, ahead: u32, left: Span, at: Instant) -> Step {
+        self.by_text = false;
+        let queued_at = *self.queued_at.get_or_insert(at);
+        let gap = FIRST_GAP.scale(1 << self.polls.min(4), 1).min(MAX_GAP);
+        let gap = gap.scale(900 + (self.jitter % 201) as u64, 1_000);
+        self.jitter = self.jitter.rotate_right(8);
+        self.polls = self.polls.saturating_add(1);
+        let gap = if ahead == 0 {
+            gap.min(left).max(MIN_GAP)
+        } else {
+            gap
+        };
+        match &self.channel {
+            Some(channel) if at.since(queued_at) + gap < MAX_POLL => Step::Rest {
+                gap,
+                channel: channel.clone(),
+            },
+            _ => Step::Done(Response::Queued {
+                ahead,
+                retry_after: Span::ZERO,
+            }),
+        }
+    }
+}

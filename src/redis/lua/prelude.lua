@@ -1,0 +1,144 @@
+-- The record at KEYS[1], one line of words and the holder's name:
+-- L1 state expires term at waiters fence lease op by past holder
+-- state: h held, r released, t transferred, v revoked, c cancelled, n never granted; e expired is
+-- never stored. Times are milliseconds of the server's clock. `past` lists earlier ops.
+local KEEP = 60000
+local now, stamp
+
+local function number(x) return string.format('%.0f', x) end
+
+-- Never behind the time of an earlier step on the same key.
+local function clock(at)
+  local t = redis.call('TIME')
+  now = t[1] * 1000 + math.floor(t[2] / 1000)
+  stamp = t[1] .. string.format('%06d', t[2])
+  if at and at > now then now = at end
+end
+
+local function read()
+  local text = redis.pcall('GET', KEYS[1])
+  if not text then
+    clock()
+    return { state = 'n', expires = 0, term = 0, q = '0', fence = '0', lease = '-', op = '-',
+      by = '-', past = '-', holder = '' }
+  end
+  if type(text) ~= 'string' then return nil end
+  local r = {}
+  local at
+  r.state, r.expires, r.term, at, r.q, r.fence, r.lease, r.op, r.by, r.past, r.holder =
+    string.match(text, '^L1 (%l) (%d+) (%d+) (%d+) ([01]) (%d+) (%S+) (%S+) (%S+) (%S+) (.*)$')
+  if not r.state then return nil end
+  r.expires = tonumber(r.expires)
+  r.term = tonumber(r.term)
+  clock(tonumber(at))
+  if r.state == 'h' and r.expires <= now then r.state = 'e' end
+  return r
+end
+
+local function write(r)
+  local keep = KEEP
+  if r.state == 'h' then keep = keep + r.expires - now end
+  redis.call('SET', KEYS[1], table.concat({ 'L1', r.state, number(r.expires), number(r.term),
+    number(now), r.q, r.fence, r.lease, r.op, r.by, r.past, r.holder }, ' '), 'PX', number(keep))
+end
+
+-- Moves an op that has had its outcome to the front of the eight that are remembered.
+local function remember(r, word)
+  local words = { word }
+  for old in string.gmatch(r.past, '[^,]+') do
+    if old ~= '-' and #words < 8 then words[#words + 1] = old end
+  end
+  r.past = table.concat(words, ',')
+end
+
+local function bury(r)
+  if r.op ~= '-' then
+    remember(r, table.concat({ r.state, r.op, r.lease, r.fence, r.by }, ':'))
+  end
+end
+
+local function granted(r, left, replayed)
+  return { 'granted', r.lease, r.fence, number(left), number(r.term), number(now), replayed }
+end
+
+-- What became of the acquire or transfer `op`, if it was seen before.
+local function outcome(r, op)
+  if r.op == op then
+    return granted(r, r.state == 'h' and r.expires - now or 0, '1')
+  end
+  local state, lease, fence = string.match(r.past, '(%l):' .. op .. ':([^:,]*):([^:,]*)')
+  if not state then return nil end
+  if lease == '' then return { 'cancelled' } end
+  return { 'granted', lease, fence, '0', '0', number(now), '1' }
+end
+
+local function ended_by(r, op, state)
+  return r.by == op and r.state == state
+    or string.find(r.past, state .. ':[^,]*:' .. op) ~= nil
+end
+
+local function matches(r, by, id)
+  return r.state == 'h' and (by == 'l' and r.lease == id or by == 'h' and r.holder == id)
+end
+
+local function not_holder(r, by, id)
+  local state = by == 'l' and (r.lease == id and r.state
+    or string.match(r.past, '(%l):[^:,]*:' .. id .. ':'))
+  return { 'not-holder', state or 'n' }
+end
+
+local function below(a, b) return #a < #b or #a == #b and a < b end
+
+-- The next fence is the server's time in microseconds or one more than the last, whichever is
+-- higher: so it rises even after a failover that lost the last one.
+local function grant(r, lease, op, holder, ttl)
+  local last = r.state ~= 'n' and r.fence or redis.call('GET', KEYS[2]) or '0'
+  if not string.match(last, '^%d+$') then return { 'foreign' } end
+  local fence = stamp
+  if not below(last, stamp) then
+    redis.call('SET', KEYS[2], last)
+    redis.call('INCR', KEYS[2])
+    fence = redis.call('GET', KEYS[2])
+  else
+    redis.call('SET', KEYS[2], fence)
+  end
+  bury(r)
+  r.state, r.lease, r.op, r.by, r.holder, r.fence = 'h', lease, op, '-', holder, fence
+  r.term, r.expires = ttl, now + ttl
+  write(r)
+  return granted(r, ttl, '0')
+end
+
+local function extend(r, ttl)
+  if now + ttl > r.expires then
+    r.expires, r.term = now + ttl, ttl
+    write(r)
+  end
+end
+
+-- The first waiter that is still there, and its channel.
+local function first(r, queue, presence)
+  while r.q == '1' do
+    local op = redis.call('ZRANGE', queue, 0, 0)[1]
+    if not op then
+      r.q = '0'
+      return nil
+    end
+    local last, channel = string.match(redis.call('HGET', presence, op) or '', '^(%d+) (.*)$')
+    if last and tonumber(last) >= now then return op, channel end
+    redis.call('ZREM', queue, op)
+    redis.call('HDEL', presence, op)
+  end
+end
+
+-- Tells the first waiter that the key is free, once the record says so.
+local function write_and_wake(r, queue, presence)
+  local op, channel = first(r, queue, presence)
+  write(r)
+  if op then redis.pcall('PUBLISH', channel, '1') end
+end
+
+local function finish(r, state, by, queue, presence)
+  r.state, r.by = state, by
+  write_and_wake(r, queue, presence)
+end

@@ -1,0 +1,30 @@
+/** As much of the Workers runtime as the host uses. Not published: users have their own. */
+
+declare module "cloudflare:workers" {
+  export class DurableObject<Env = unknown> {
+    constructor(ctx: DurableObjectState, env: Env);
+    protected readonly ctx: DurableObjectState;
+    protected readonly env: Env;
+    fetch?(request: Request): Response | Promise<Response>;
+    alarm?(): void | Promise<void>;
+  }
+
+  export class WorkerEntrypoint<Env = unknown> {
+    protected readonly env: Env;
+    fetch?(request: Request): Response | Promise<Response>;
+  }
+}
+
+interface DurableObjectState {
+  readonly storage: DurableObjectStorage;
+}
+
+interface DurableObjectStorage {
+  transactionSync<T>(closure: () => T): T;
+  setAlarm(epochMs: number): Promise<void>;
+  deleteAlarm(): Promise<void>;
+}
+
+interface DurableObjectNamespace<T> {
+  getByName(name: string): T;
+}

@@ -1,0 +1,146 @@
+/** Workers in workerd, by miniflare, with Durable Objects whose storage is on disk. */
+
+import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import * as esbuild from "esbuild";
+import { Miniflare, type MiniflareOptions } from "miniflare";
+
+const COMPATIBILITY_DATE = "2026-07-01";
+
+/** A Worker's modules, as miniflare takes them. */
+export type Modules = {
+  type: "ESModule" | "CompiledWasm";
+  path: string;
+  contents: string | Buffer;
+}[];
+
+/** A Worker to run. */
+export interface WorkerSpec {
+  readonly name: string;
+  /** The TypeScript file of its main module. */
+  readonly entry: URL;
+  /** Bindings to Durable Objects: a class of its own, or one of another Worker. */
+  readonly durableObjects?: Record<string, string | { className: string; scriptName: string }>;
+  /** Bindings to text: variables and secrets. */
+  readonly vars?: Record<string, string>;
+  /** Bindings to other Workers, by name. */
+  readonly services?: Record<string, string>;
+  /** Compatibility flags beside the date's own. */
+  readonly flags?: string[];
+}
+
+/** Bundles a Worker as wrangler would, with wasm as compiled modules beside it. */
+export async function bundle(entry: URL | string): Promise<Modules> {
+  const wasm = new Map<string, string>();
+  const built = await esbuild.build({
+    entryPoints: [typeof entry === "string" ? entry : fileURLToPath(entry)],
+    bundle: true,
+    write: false,
+    format: "esm",
+    target: "esnext",
+    conditions: ["workerd", "worker", "browser"],
+    external: ["cloudflare:*"],
+    logLevel: "warning",
+    plugins: [
+      {
+        name: "compiled-wasm",
+        setup(build) {
+          build.onResolve({ filter: /\.wasm$/ }, ({ path, resolveDir }) => {
+            wasm.set(`./${basename(path)}`, join(resolveDir, path));
+            return { path: `./${basename(path)}`, external: true };
+          });
+        },
+      },
+    ],
+  });
+  const [script] = built.outputFiles;
+  return [
+    { type: "ESModule", path: "worker.mjs", contents: script?.text ?? "" },
+    ...(await Promise.all(
+      [...wasm].map(async ([path, file]) => ({
+        type: "CompiledWasm" as const,
+        path,
+        contents: await readFile(file),
+      })),
+    )),
+  ];
+}
+
+/** Workers that run until they are stopped. The first one answers at {@link Workers.url}. */
+export class Workers implements AsyncDisposable {
+  readonly #options: MiniflareOptions;
+  readonly #storage: string;
+  #miniflare: Miniflare;
+
+  private constructor(options: MiniflareOptions, storage: string) {
+    this.#options = options;
+    this.#storage = storage;
+    this.#miniflare = new Miniflare(options);
+  }
+
+  /** Starts them with empty storage. */
+  static async start(...specs: WorkerSpec[]): Promise<Workers> {
+    const storage = await mkdtemp(join(tmpdir(), "leasehold-workerd-"));
+    const workers = await Promise.all(specs.map(options));
+    const running = new Workers(
+      { workers, durableObjectsPersist: storage } as MiniflareOptions,
+      storage,
+    );
+    await running.#miniflare.ready;
+    return running;
+  }
+
+  /** Where the first Worker answers. */
+  url(): Promise<URL> {
+    return this.#miniflare.ready;
+  }
+
+  /** The object of this name behind a binding of the first Worker, to be called over RPC. */
+  async object<T>(binding: string, name: string): Promise<T> {
+    const namespace: unknown = await this.#miniflare.getDurableObjectNamespace(binding);
+    const objects = namespace as Namespace<T>;
+    return objects.get(objects.idFromName(name));
+  }
+
+  /** Ends the runtime and starts another on the same storage. */
+  async restart(): Promise<void> {
+    await this.#miniflare.dispose();
+    this.#miniflare = new Miniflare(this.#options);
+    await this.#miniflare.ready;
+  }
+
+  /** Ends the runtime and deletes the storage. */
+  async stop(): Promise<void> {
+    await this.#miniflare.dispose();
+    await rm(this.#storage, { recursive: true, force: true });
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+}
+
+interface Namespace<T> {
+  idFromName(name: string): unknown;
+  get(id: unknown): T;
+}
+
+async function options(spec: WorkerSpec) {
+  const own = (bound: string | { className: string; scriptName: string }) => ({
+    ...(typeof bound === "string" ? { className: bound } : bound),
+    useSQLite: true,
+  });
+  return {
+    name: spec.name,
+    modules: await bundle(spec.entry),
+    compatibilityDate: COMPATIBILITY_DATE,
+    compatibilityFlags: spec.flags ?? [],
+    bindings: spec.vars ?? {},
+    serviceBindings: spec.services ?? {},
+    durableObjects: Object.fromEntries(
+      Object.entries(spec.durableObjects ?? {}).map(([binding, bound]) => [binding, own(bound)]),
+    ),
+  };
+}

@@ -1,0 +1,58 @@
+/** Requests of the protocol, and what a test sees of a host. */
+
+import { randomBytes } from "node:crypto";
+
+type Fields = Record<string, unknown>;
+
+/** A response, as far as a test may look into it. */
+export interface Response {
+  readonly v: number;
+  readonly outcome: string;
+  readonly code?: string;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly lease?: string;
+  readonly fence?: string;
+  readonly holder?: string;
+  readonly ttlMs?: number;
+  readonly waitedMs?: number;
+  readonly retryAfterMs?: number;
+  readonly waiters?: number;
+  readonly replayed?: boolean;
+  readonly revoked?: boolean;
+}
+
+/** An object with the handles of the test's Worker. */
+export interface Host {
+  call(request: unknown): Promise<Response>;
+  life(): Promise<number>;
+  skew(ms: number): Promise<void>;
+  abort(): Promise<void>;
+  sql(query: string, ...values: (string | number | null)[]): Promise<Record<string, unknown>[]>;
+  alarmAt(): Promise<number | null>;
+  loseAlarm(): Promise<void>;
+  ring(): Promise<void>;
+}
+
+/** A new random id. */
+export function id(): string {
+  return randomBytes(16).toString("hex");
+}
+
+/** A request of any operation; the fields given come last. */
+export function request(operation: string, key: string, fields: Fields = {}): Fields {
+  return { v: 1, operation, key, op: id(), ...fields };
+}
+
+/** An acquire by alice for ten seconds. */
+export function acquire(key: string, fields: Fields = {}): Fields {
+  return request("acquire", key, { holder: "alice", lease: id(), ttlMs: 10_000, ...fields });
+}
+
+export function release(key: string, fields: Fields): Fields {
+  return request("release", key, fields);
+}
+
+export function renew(key: string, fields: Fields): Fields {
+  return request("renew", key, { ttlMs: 10_000, ...fields });
+}

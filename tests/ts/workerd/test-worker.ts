@@ -1,0 +1,62 @@
+/** What the tests run in workerd: the product's object, with handles for causing faults. */
+
+import { LeaseHost } from "leasehold/host";
+
+/** Offsets of the objects' clocks. Outside the objects, so that they outlive one. */
+const skews = new Map<string, number>();
+
+let born = 0;
+
+export class TestHost extends LeaseHost {
+  readonly #name: string;
+  readonly #born: number;
+
+  constructor(ctx: DurableObjectState, env: unknown) {
+    const name = ctx.id.toString();
+    super(ctx, env, { now: () => Date.now() + (skews.get(name) ?? 0) });
+    this.#name = name;
+    born += 1;
+    this.#born = born;
+  }
+
+  /** Differs from one life of the object to the next. */
+  life(): number {
+    return this.#born;
+  }
+
+  /** Sets the clock off by so much. */
+  skew(ms: number): void {
+    skews.set(this.#name, ms);
+  }
+
+  /** Ends this life at once, as a reset of the runtime does. */
+  abort(): void {
+    this.ctx.abort("aborted by the test");
+  }
+
+  sql(query: string, ...values: (string | number | null)[]): Record<string, unknown>[] {
+    return this.ctx.storage.sql.exec(query, ...values).toArray();
+  }
+
+  alarmAt(): Promise<number | null> {
+    return this.ctx.storage.getAlarm();
+  }
+
+  /** Loses the alarm. */
+  loseAlarm(): Promise<void> {
+    return this.ctx.storage.deleteAlarm();
+  }
+
+  /** Runs the alarm handler out of turn. */
+  ring(): Promise<void> {
+    return this.alarm();
+  }
+}
+
+export default {
+  /** Forwards to the object that the path names. */
+  fetch(request: Request, env: { LEASES: DurableObjectNamespace<TestHost> }): Promise<Response> {
+    const name = decodeURIComponent(new URL(request.url).pathname.slice(1));
+    return env.LEASES.getByName(name).fetch(request);
+  },
+};

@@ -1,0 +1,18 @@
+/// <reference path="../../../pkg/src/host/workerd.d.ts" />
+
+/** What the tests use of the Workers runtime beyond what the host does. */
+
+interface DurableObjectState {
+  readonly id: { toString(): string };
+  abort(reason: string): void;
+}
+
+interface DurableObjectStorage {
+  readonly sql: {
+    exec(
+      query: string,
+      ...values: (string | number | null)[]
+    ): { toArray(): Record<string, unknown>[]; readonly rowsWritten: number };
+  };
+  getAlarm(): Promise<number | null>;
+}

@@ -1,0 +1,56 @@
+import { LeaseClient, LeaseError } from "leasehold";
+import { durableObject } from "leasehold/durable-object";
+import type { Ledger } from "./ledger.ts";
+
+export { LeaseHost } from "leasehold/host";
+export { Ledger } from "./ledger.ts";
+
+interface Env {
+  readonly LEASES: DurableObjectNamespace;
+  readonly LEDGER: DurableObjectNamespace<Ledger>;
+}
+
+export default {
+  async fetch(request, env, ctx): Promise<Response> {
+    const url = new URL(request.url);
+    const order = url.searchParams.get("order") ?? "";
+    const ledger = env.LEDGER.get(env.LEDGER.idFromName(order));
+
+    // Ships the order: one invocation at a time, however often this is called.
+    if (url.pathname === "/ship") {
+      const by = url.searchParams.get("by") ?? "somebody";
+      const workMs = Number(url.searchParams.get("workMs") ?? 100);
+      const leases = new LeaseClient(durableObject(env.LEASES), {
+        waitUntil: (promise) => ctx.waitUntil(promise),
+      });
+      try {
+        const fence = await leases.run(
+          `order:${order}`,
+          { ttlMs: 2_000, waitMs: 10_000, signal: request.signal },
+          async (lease) => {
+            await ledger.write(lease.fence, `${by} began`);
+            await scheduler.wait(workMs, { signal: lease.signal });
+            if (!(await ledger.write(lease.fence, `${by} shipped`))) {
+              throw new Error("someone newer has written");
+            }
+            return lease.fence;
+          },
+        );
+        return Response.json({ by, fence: String(fence) });
+      } catch (error) {
+        if (!(error instanceof LeaseError)) throw error;
+        return Response.json({ code: error.code, reason: error.reason }, { status: 409 });
+      }
+    }
+
+    // A write that comes late: from a holder that was cut off, with the fence it had.
+    if (url.pathname === "/write") {
+      const fence = BigInt(url.searchParams.get("fence") ?? "0");
+      const written = await ledger.write(fence, url.searchParams.get("line") ?? "");
+      return Response.json({ written }, { status: written ? 200 : 409 });
+    }
+
+    if (url.pathname === "/ledger") return Response.json(await ledger.read());
+    return new Response("not found", { status: 404 });
+  },
+} satisfies ExportedHandler<Env>;

@@ -4,6 +4,7 @@
 
 extern crate alloc;
 
+pub mod access;
 pub mod clock;
 pub mod fence;
 pub mod holder;

@@ -90,14 +90,12 @@ impl Span {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// `self · numerator / denominator`, rounded down, without overflow on the way.
+    /// `self · numerator / denominator`, rounded down. Exact, and without the 128-bit division that
+    /// would make up a good part of the wasm, as long as `numerator · denominator` is below 2^64.
     pub const fn scale(self, numerator: u64, denominator: u64) -> Self {
-        let scaled = self.0 as u128 * numerator as u128 / denominator as u128;
-        if scaled > u64::MAX as u128 {
-            Self(u64::MAX)
-        } else {
-            Self(scaled as u64)
-        }
+        let whole = (self.0 / denominator).saturating_mul(numerator);
+        let rest = (self.0 % denominator).saturating_mul(numerator) / denominator;
+        Self(whole.saturating_add(rest))
     }
 
     /// `self / divisor`, rounded down.

@@ -3,6 +3,7 @@
 //! Every step is synchronous, so all it reads and writes is one transaction of the caller's. A
 //! step that throws leaves this object behind the storage: drop it and make a new one.
 
+mod access;
 mod record;
 mod request;
 mod row;
@@ -11,8 +12,6 @@ mod store;
 use std::cell::RefCell;
 
 use leasehold::host::{Host, HostConfig, HostInput, HostOutput, ReplyTo};
-use leasehold::protocol::Request;
-use leasehold::protocol::wire::WireResponse;
 use leasehold::time::Instant;
 use wasm_bindgen::prelude::*;
 use worker_sys::DurableObjectState;
@@ -93,7 +92,7 @@ impl LeaseObject {
 #[wasm_bindgen]
 pub fn refusal(request: &RawRequest) -> JsValue {
     match request.parse() {
-        Ok(Request { .. }) => JsValue::UNDEFINED,
-        Err(invalid) => record::plain(&WireResponse::from(record::refused(invalid))),
+        Ok(_) => JsValue::UNDEFINED,
+        Err(invalid) => record::response(record::refused(invalid)),
     }
 }

@@ -60,6 +60,10 @@ pub(crate) fn refused(invalid: Invalid) -> Response {
     Response::Refused(invalid.into())
 }
 
+pub(crate) fn response(response: Response) -> JsValue {
+    plain(&WireResponse::from(response))
+}
+
 pub(crate) fn plain(record: &impl Serialize) -> JsValue {
     serde_wasm_bindgen::to_value(record).unwrap_or(JsValue::UNDEFINED)
 }

@@ -1,6 +1,6 @@
 /** The host's wasm instance: one for all objects of an isolate. */
 
-import { __wbg_reset_state, initSync, LeaseObject, refusal } from "../../wasm/host/host.js";
+import { __wbg_reset_state, denial, initSync, LeaseObject, refusal } from "../../wasm/host/host.js";
 import module from "../../wasm/host/host_bg.wasm";
 
 initSync({ module });
@@ -26,4 +26,4 @@ export function replaceInstance(broken: number): void {
   }
 }
 
-export { LeaseObject, refusal };
+export { denial, LeaseObject, refusal };

@@ -1,8 +1,17 @@
-/** Answers over HTTP: a response of the protocol, with the status that fits it. */
-
 import type { WireResponse } from "../wire.js";
 
-/** A response of the protocol as JSON. Nothing may keep it. */
+/** A refusal as a response of the protocol. */
+export function refused(
+  code: "DENIED" | "INVALID" | "UNAVAILABLE",
+  reason: string,
+  message: string,
+  retryAfterMs?: number,
+): WireResponse {
+  const refusal = { v: 1, outcome: "refused", code, reason, message } as const;
+  return retryAfterMs === undefined ? refusal : { ...refusal, retryAfterMs };
+}
+
+/** A response of the protocol as JSON over HTTP, for nobody to keep. */
 export function json(
   status: number,
   response: WireResponse,
@@ -11,21 +20,13 @@ export function json(
   return Response.json(response, { status, headers: { "cache-control": "no-store", ...headers } });
 }
 
-/** A refusal as a response of the protocol. */
-export function refused(
-  code: "DENIED" | "INVALID" | "UNAVAILABLE",
-  reason: string,
-  message: string,
-): WireResponse {
-  return { v: 1, outcome: "refused", code, reason, message };
-}
-
-/** The body is no JSON. */
+/** To a body that is no JSON object. */
 export function malformedJson(): Response {
-  return json(400, refused("INVALID", "malformed-json", "The body must be one JSON object."));
+  const refusal = refused("INVALID", "malformed-json", "The body must be one JSON object.");
+  return json(400, refusal);
 }
 
-/** Only `allowed` is. */
+/** To any method but the one allowed. */
 export function methodNotAllowed(allowed: string): Response {
   const refusal = refused("INVALID", "method-not-allowed", `The method must be ${allowed}.`);
   return json(405, refusal, { allow: allowed });

@@ -1,0 +1,59 @@
+/** A Worker that is a lease host by itself: reached over HTTPS, or by a service binding. */
+
+import { WorkerEntrypoint } from "cloudflare:workers";
+import type { LeaseHost } from "../host.js";
+import type { WireResponse } from "../wire.js";
+import { face } from "./face.js";
+import { refusal } from "./instance.js";
+import { refused } from "./reply.js";
+import { objectName } from "./shard.js";
+
+export { LeaseHost } from "../host.js";
+
+/** What `wrangler.toml` binds. */
+export interface Env {
+  /** The objects that decide. */
+  readonly LEASES: DurableObjectNamespace<LeaseHost>;
+  /** Secret: one token, or a JSON list of `{ token, prefixes }`. */
+  readonly LEASEHOLD_TOKENS?: string;
+  /** Over how many objects to spread the keys, instead of one for each. Never to be changed. */
+  readonly LEASEHOLD_SHARDS?: string | number;
+}
+
+/** The Worker. */
+export default class LeaseWorker extends WorkerEntrypoint<Env> {
+  /** Over HTTPS: see `openapi.json`. */
+  override fetch(request: Request): Promise<Response> {
+    return face(request, {
+      tokens: this.env.LEASEHOLD_TOKENS,
+      refusal,
+      call: (request) => this.#forward(request),
+    });
+  }
+
+  /** By a service binding, which needs no token: carries out one request of the protocol. */
+  async call(request: { key: string }): Promise<WireResponse> {
+    return refusal(request) ?? this.#forward(request);
+  }
+
+  async #forward(request: Record<string, unknown>): Promise<WireResponse> {
+    const shards = this.env.LEASEHOLD_SHARDS;
+    if (shards !== undefined && !(Number(shards) >= 1 && Number.isInteger(Number(shards)))) {
+      const message = "The variable LEASEHOLD_SHARDS must be a whole number above zero.";
+      return refused("UNAVAILABLE", "not-configured", message);
+    }
+    const name = objectName(String(request.key), shards === undefined ? undefined : Number(shards));
+    try {
+      return await this.env.LEASES.getByName(name).call(request);
+    } catch (error) {
+      return failure(error);
+    }
+  }
+}
+
+/** The request may have been carried out all the same. */
+function failure(error: unknown): WireResponse {
+  const overloaded = (error as { overloaded?: boolean } | undefined)?.overloaded === true;
+  const message = "The lease's object gave no answer: repeat the request under the same op.";
+  return refused("UNAVAILABLE", "outcome-unknown", message, overloaded ? 1_000 : 100);
+}

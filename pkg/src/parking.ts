@@ -19,6 +19,12 @@ export class Parking<T> {
     this.#parked.delete(ticket);
   }
 
+  /** Nobody awaits this answer any more. Whether somebody did. */
+  leave(ticket: number, reason: unknown): boolean {
+    this.#parked.get(ticket)?.reject(reason);
+    return this.#parked.delete(ticket);
+  }
+
   /** No answer will come under any of the tickets that are out. */
   abandon(reason: unknown): void {
     for (const parked of this.#parked.values()) {

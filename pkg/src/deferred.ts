@@ -1,0 +1,16 @@
+/** A promise and the means to settle it. */
+export interface Deferred<T> {
+  readonly promise: Promise<T>;
+  resolve(value: T): void;
+  reject(reason: unknown): void;
+}
+
+/** A promise to be settled later. Nobody has to handle its rejection. */
+export function deferred<T>(): Deferred<T> {
+  let settle!: Pick<Deferred<T>, "resolve" | "reject">;
+  const promise = new Promise<T>((resolve, reject) => {
+    settle = { resolve, reject };
+  });
+  promise.catch(() => {});
+  return { promise, ...settle };
+}

@@ -1,0 +1,76 @@
+import { MemoryHost } from "#memory-wasm";
+import { type Clock, systemClock, unref } from "./clock.js";
+import { HostError } from "./errors.js";
+import { Parking } from "./parking.js";
+import type { CallOptions, Capabilities, LeaseHost, WireRequest, WireResponse } from "./wire.js";
+
+/** How an embedded host goes about it. */
+export interface MemoryOptions {
+  /** The time and timers; the runtime's own by default. The clients' clock, in tests. */
+  readonly clock?: Clock;
+}
+
+/**
+ * A host inside this process: the same machine as the Durable Object's, without storage. Clients
+ * made with the same host contend; it forgets everything with the process.
+ */
+export function memory(options: MemoryOptions = {}): LeaseHost {
+  return new Memory(options.clock ?? systemClock);
+}
+
+interface Step {
+  readonly replies: readonly { readonly to: number; readonly response: WireResponse }[];
+  readonly alarmInMs?: number;
+}
+
+class Memory implements LeaseHost {
+  readonly capabilities: Capabilities = {
+    exclusive: "one-process",
+    fencing: "one-process",
+    waiting: "push",
+    survives: "nothing: it ends with the process",
+  };
+  readonly #machine = new MemoryHost();
+  readonly #parking = new Parking<WireResponse>();
+  readonly #clock: Clock;
+  #alarm: unknown;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  async call(request: WireRequest, { signal }: CallOptions): Promise<WireResponse> {
+    if (signal.aborted) {
+      throw new HostError("Aborted before it was sent.", { delivery: "never" });
+    }
+    const { ticket, answer } = this.#parking.park();
+    const leave = () => {
+      if (this.#parking.leave(ticket, signal.reason)) {
+        this.#step((now) => this.#machine.gone(now, ticket));
+      }
+    };
+    signal.addEventListener("abort", leave, { once: true });
+    try {
+      const plain = { ...request };
+      this.#step((now) => this.#machine.request(now, ticket, plain));
+      return await answer;
+    } finally {
+      signal.removeEventListener("abort", leave);
+    }
+  }
+
+  #step(input: (now: number) => Step): void {
+    const { replies, alarmInMs } = input(this.#clock.monotonic());
+    for (const { to, response } of replies) {
+      this.#parking.settle(to, response);
+    }
+    this.#clock.clearTimeout(this.#alarm);
+    this.#alarm = undefined;
+    if (alarmInMs !== undefined) {
+      this.#alarm = this.#clock.setTimeout(() => {
+        this.#step((now) => this.#machine.tick(now));
+      }, alarmInMs);
+      unref(this.#alarm);
+    }
+  }
+}

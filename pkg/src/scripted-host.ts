@@ -1,0 +1,144 @@
+import type { Clock } from "./clock.js";
+import { HostError } from "./errors.js";
+import type {
+  CallOptions,
+  Capabilities,
+  LeaseHost,
+  Operation,
+  WireRequest,
+  WireResponse,
+} from "./wire.js";
+
+/** What becomes of one request. Without any of these it is carried out and answered. */
+export interface Behaviour {
+  /** How long the request takes to reach the host, in milliseconds. */
+  readonly toHostMs?: number;
+  /** How long the answer takes to come back, in milliseconds. */
+  readonly toClientMs?: number;
+  /** How often the host gets the request: 0 loses it, 2 doubles it. */
+  readonly deliver?: number;
+  /**
+   * What the client gets instead of the host's answer: `never` for none at all, `response` for
+   * this one, `error` for a call that rejects with it.
+   */
+  readonly answer?: "never" | { readonly response: unknown } | { readonly error: unknown };
+}
+
+/** A request that was made. */
+export interface Recorded {
+  readonly request: WireRequest;
+  readonly options: CallOptions;
+  /** When, by the clock's `monotonic()`. */
+  readonly atMs: number;
+}
+
+/**
+ * A host with a network before it that does what a test says.
+ *
+ * Each request takes the next behaviour in line for its operation, or the standing one.
+ */
+export class ScriptedHost implements LeaseHost {
+  /** Every request, in order. */
+  readonly requests: Recorded[] = [];
+  readonly #inner: LeaseHost;
+  readonly #clock: Clock;
+  readonly #line = new Map<Operation, Behaviour[]>();
+  readonly #standing = new Map<Operation | "*", Behaviour>();
+
+  /**
+   * @param inner - The host behind it all.
+   * @param options.clock - By which delays are timed.
+   * @param options.latencyMs - One way, unless a behaviour says otherwise; 10 by default.
+   */
+  constructor(inner: LeaseHost, options: { readonly clock: Clock; readonly latencyMs?: number }) {
+    const { clock, latencyMs = 10 } = options;
+    this.#inner = inner;
+    this.#clock = clock;
+    this.#standing.set("*", { toHostMs: latencyMs, toClientMs: latencyMs });
+  }
+
+  get capabilities(): Capabilities {
+    return this.#inner.capabilities;
+  }
+
+  /** The next requests for this operation do this, one each. */
+  next(operation: Operation, ...behaviours: readonly Behaviour[]): this {
+    const line = this.#line.get(operation) ?? [];
+    this.#line.set(operation, [...line, ...behaviours]);
+    return this;
+  }
+
+  /** Requests for this operation do this, or those for any if `*`, where no other is in line. */
+  always(operation: Operation | "*", behaviour: Behaviour): this {
+    const latency = this.#standing.get("*");
+    this.#standing.set(operation, { ...(operation === "*" ? latency : {}), ...behaviour });
+    return this;
+  }
+
+  /** Requests for this operation are ordinary again. */
+  restore(operation: Operation): this {
+    this.#line.delete(operation);
+    this.#standing.delete(operation);
+    return this;
+  }
+
+  /** The requests for one operation, in order. */
+  of(operation: Operation): readonly Recorded[] {
+    return this.requests.filter(({ request }) => request.operation === operation);
+  }
+
+  async call(request: WireRequest, options: CallOptions): Promise<WireResponse> {
+    this.requests.push({ request, options, atMs: this.#clock.monotonic() });
+    const behaviour = this.#behaviour(request.operation);
+    const { toHostMs = 0, toClientMs = 0, deliver = 1, answer } = behaviour;
+    await this.#pause(toHostMs);
+    const outcomes: Promise<WireResponse>[] = [];
+    for (let times = 0; times < deliver; times += 1) {
+      outcomes.push(this.#inner.call(request, { ...options, signal: this.#onwards(options) }));
+    }
+    const settled = await Promise.allSettled(outcomes);
+    if (answer === "never" || (answer === undefined && settled.length === 0)) {
+      return new Promise(() => {});
+    }
+    await this.#pause(toClientMs);
+    if (answer !== undefined) {
+      if ("error" in answer) {
+        throw answer.error;
+      }
+      return answer.response as WireResponse;
+    }
+    const last = settled.at(-1);
+    if (last?.status === "fulfilled") {
+      return last.value;
+    }
+    throw last?.reason ?? new HostError("Lost on the way.", { delivery: "unknown" });
+  }
+
+  #behaviour(operation: Operation): Behaviour {
+    const scripted = this.#line.get(operation)?.shift() ?? this.#standing.get(operation);
+    return { ...this.#standing.get("*"), ...scripted };
+  }
+
+  /** A client that goes away is noticed by the host as late as anything else it does. */
+  #onwards({ signal }: CallOptions): AbortSignal {
+    const onwards = new AbortController();
+    const { toHostMs = 0 } = this.#standing.get("*") ?? {};
+    const abort = () => {
+      this.#clock.setTimeout(() => onwards.abort(signal.reason), toHostMs);
+    };
+    if (signal.aborted) {
+      abort();
+    } else {
+      signal.addEventListener("abort", abort, { once: true });
+    }
+    return onwards.signal;
+  }
+
+  async #pause(ms: number): Promise<void> {
+    if (ms > 0) {
+      await new Promise<void>((resolve) => {
+        this.#clock.setTimeout(resolve, ms);
+      });
+    }
+  }
+}

@@ -1,0 +1,527 @@
+import type { Holder } from "#client-wasm";
+import { type Clock, unref } from "./clock.js";
+import { type Deferred, deferred } from "./deferred.js";
+import { checked, type Failure, HostError, type LeaseError, toLeaseError } from "./errors.js";
+import { type LeaseEvent, LeaseNotice } from "./events.js";
+import type { LeaseHandle } from "./handle.js";
+import { Lease } from "./lease.js";
+import type { Send, Step, StepEvent } from "./step.js";
+import type { LeaseHost, WireResponse } from "./wire.js";
+
+/** Where a lease stands. */
+export type LeaseState = "held" | "releasing" | "released" | "transferred" | "detached" | "lost";
+
+/** How a release ended. */
+export interface ReleaseResult {
+  /** Whether the host has the lease back, by this release. */
+  readonly released: boolean;
+  /** Why not: `unconfirmed`, or how the lease had ended before. */
+  readonly reason?: string;
+}
+
+/** What all sessions of a client share. */
+export interface Surroundings {
+  readonly host: LeaseHost;
+  readonly clock: Clock;
+  readonly keepProcessAlive: boolean;
+  /** Sessions with a lease that is held or detached. */
+  readonly held: Set<Session>;
+  /** Keeps the invocation alive until the promise settles. */
+  waitUntil(promise: Promise<unknown>): void;
+  /** Tells the client's owner. Never throws. */
+  tell(event: LeaseEvent): void;
+}
+
+/**
+ * Drives the machine of one lease, from the first attempt to its end: makes the attempts it asks
+ * for, keeps its one timer, and turns its events into promises settled and people told.
+ *
+ * In each step the state changes first, and code of others runs last: whatever it reads or calls
+ * then, it finds the lease as it is.
+ */
+export class Session {
+  readonly key: string;
+  readonly holder: string;
+  readonly ttlMs: number;
+  #state: LeaseState | "acquiring" | "failed" = "acquiring";
+  #id = "";
+  #fence = 0n;
+  #lease: Lease | undefined;
+  #loss: LeaseError | undefined;
+
+  readonly #around: Surroundings;
+  #machine: Holder | undefined;
+  #timer: unknown;
+  readonly #attempts = new Map<number, AbortController>();
+  /** The last failure to get an answer, told as the cause of what followed from it. */
+  #unanswered: unknown;
+  readonly #ending = new AbortController();
+  readonly #closed = deferred<void>();
+  #isOutliving = false;
+  #isDetached = false;
+
+  readonly #granted = deferred<Lease>();
+  #renewing: Deferred<void> | undefined;
+  #verifying: Deferred<void> | undefined;
+  #verifyingNext: Deferred<void> | undefined;
+  #transferring: Deferred<LeaseHandle> | undefined;
+  #confirming: Deferred<ReleaseResult> | undefined;
+  #release: Promise<ReleaseResult> | undefined;
+
+  /** What is still to be told, oldest first. */
+  readonly #untold: (() => void)[] = [];
+  #isTelling = false;
+
+  constructor(
+    around: Surroundings,
+    machine: Holder,
+    lease: { readonly key: string; readonly holder: string; readonly ttlMs: number },
+  ) {
+    this.#around = around;
+    this.#machine = machine;
+    this.key = lease.key;
+    this.holder = lease.holder;
+    this.ttlMs = lease.ttlMs;
+  }
+
+  /** Sends the first attempt. The promise is of the lease. */
+  start(): Promise<Lease> {
+    this.#step((machine, monotonic, wall) => machine.start(monotonic, wall));
+    return this.#granted.promise;
+  }
+
+  /** Stops waiting for the grant; what the host gave meanwhile is taken back. */
+  cancel(reason: unknown): void {
+    if (this.#state === "acquiring") {
+      this.#granted.reject(reason);
+      this.#state = "failed";
+      this.#say({ type: "failed", key: this.key, error: reason });
+      this.#step((machine, monotonic, wall) => machine.cancel(monotonic, wall));
+    }
+  }
+
+  /** Looks at the clock: a lease whose term is over is lost from here on. */
+  look(): void {
+    const { clock } = this.#around;
+    if (this.#machine?.isOverdue(clock.monotonic(), clock.wall())) {
+      this.#step((machine, monotonic, wall) => machine.wake(monotonic, wall));
+    }
+  }
+
+  get lease(): Lease | undefined {
+    return this.#lease;
+  }
+
+  get id(): string {
+    return this.#id;
+  }
+
+  get fence(): bigint {
+    return this.#fence;
+  }
+
+  get signal(): AbortSignal {
+    this.look();
+    return this.#ending.signal;
+  }
+
+  get state(): LeaseState {
+    this.look();
+    return this.#state as LeaseState;
+  }
+
+  get isHeld(): boolean {
+    return this.state === "held" || this.state === "detached";
+  }
+
+  remainingMs(): number {
+    this.look();
+    const { clock } = this.#around;
+    return this.#machine?.remainingMs(clock.monotonic(), clock.wall()) ?? 0;
+  }
+
+  /** The reason why the lease is not held, or nothing while it is. */
+  notHeld(): LeaseError | undefined {
+    return this.isHeld ? undefined : (this.#loss ?? this.#lost(this.#state));
+  }
+
+  renew(ttlMs: number | undefined): Promise<void> {
+    return this.#ask(
+      () => {
+        this.#renewing ??= deferred<void>();
+        return this.#renewing;
+      },
+      (machine, monotonic, wall) => machine.renew(monotonic, wall, ttlMs),
+    );
+  }
+
+  verify(): Promise<void> {
+    if (this.#verifying !== undefined) {
+      // Its request may have been answered already, before this caller asked.
+      this.#verifyingNext ??= deferred<void>();
+      return this.#verifyingNext.promise;
+    }
+    return this.#ask(
+      () => {
+        this.#verifying = deferred<void>();
+        return this.#verifying;
+      },
+      (machine, monotonic, wall) => machine.verify(monotonic, wall),
+    );
+  }
+
+  transfer(toHolder: string, ttlMs: number): Promise<LeaseHandle> {
+    return this.#ask(
+      () => {
+        this.#transferring = deferred<LeaseHandle>();
+        this.#leave("releasing");
+        return this.#transferring;
+      },
+      (machine, monotonic, wall) => machine.transfer(monotonic, wall, toHolder, ttlMs),
+    );
+  }
+
+  detach(): void {
+    const why = this.notHeld();
+    if (why !== undefined) {
+      throw why;
+    }
+    this.#isDetached = true;
+    this.#enter();
+    this.#step((machine, monotonic, wall) => machine.detach(monotonic, wall));
+  }
+
+  release(): Promise<ReleaseResult> {
+    this.#release ??= this.#giveBack();
+    return this.#release;
+  }
+
+  async #giveBack(): Promise<ReleaseResult> {
+    if (this.#transferring !== undefined) {
+      // It may be refused, and the lease come back.
+      await this.#transferring.promise.catch(() => {});
+    }
+    if (!this.isHeld) {
+      return { released: false, reason: this.#loss?.reason ?? this.#state };
+    }
+    this.#confirming = deferred<ReleaseResult>();
+    const { promise } = this.#confirming;
+    this.#leave("releasing");
+    this.#step((machine, monotonic, wall) => machine.release(monotonic, wall));
+    return promise;
+  }
+
+  /** Gives the machine an input whose outcome somebody waits for. */
+  #ask<T>(begin: () => Deferred<T>, input: Input): Promise<T> {
+    const refused = deferred<T>();
+    const why = this.notHeld();
+    if (why !== undefined || this.#machine === undefined) {
+      refused.reject(why);
+      return refused.promise;
+    }
+    try {
+      const { clock } = this.#around;
+      const machine = this.#machine;
+      const step: Step = checked(() => input(machine, clock.monotonic(), clock.wall()));
+      const { promise } = begin();
+      this.#apply(step);
+      return promise;
+    } catch (error) {
+      refused.reject(error);
+      return refused.promise;
+    }
+  }
+
+  #step(input: Input): void {
+    if (this.#machine !== undefined) {
+      const { clock } = this.#around;
+      this.#apply(input(this.#machine, clock.monotonic(), clock.wall()));
+    }
+  }
+
+  #apply(step: Step): void {
+    const lost = step.events.find((event) => event.type === "lost");
+    if (lost !== undefined) {
+      this.#lose(lost.reason);
+    }
+    for (const event of step.events) {
+      this.#take(event);
+    }
+    this.#arm(step.wakeInMs);
+    this.#outlive();
+    // From here on code of others runs.
+    if (lost !== undefined) {
+      guarded(() => this.#ending.abort(this.#loss));
+    }
+    for (const attempt of step.drops) {
+      this.#drop(attempt);
+    }
+    for (const send of step.sends) {
+      this.#send(send);
+    }
+    this.#tellAll();
+    this.#verifyNext();
+  }
+
+  #take(event: StepEvent): void {
+    const { key } = this;
+    switch (event.type) {
+      case "granted":
+        this.#hold(event.lease, event.fence, event.remainingMs);
+        break;
+      case "failed":
+        if (event.code !== "ABORTED") {
+          const error = this.#error(event as Failure);
+          this.#state = "failed";
+          this.#granted.reject(error);
+          this.#say({ type: "failed", key, error });
+        }
+        break;
+      case "queued":
+        this.#say({ type: "queued", key, ahead: event.ahead });
+        break;
+      case "renewed":
+      case "jeopardy":
+      case "safe": {
+        const { type, remainingMs } = event;
+        this.#notify(new LeaseNotice(type, remainingMs), (lease) => ({
+          type,
+          key,
+          lease,
+          remainingMs,
+        }));
+        break;
+      }
+      case "renewfailed": {
+        const { type, remainingMs } = event;
+        const error = this.#error(event);
+        this.#notify(new LeaseNotice(type, remainingMs, error), (lease) => ({
+          type,
+          key,
+          lease,
+          remainingMs,
+          error,
+        }));
+        break;
+      }
+      case "lost": {
+        const { type } = event;
+        const error = this.#loss ?? this.#lost(event.reason);
+        this.#notify(new LeaseNotice(type, 0, error), (lease) => ({ type, key, lease, error }));
+        break;
+      }
+      case "released":
+        this.#state = "released";
+        this.#confirming?.resolve({ released: true });
+        this.#notify(undefined, (lease) => ({ type: "released", key, lease }));
+        break;
+      case "releasefailed": {
+        const { type, reason } = event;
+        const code = reason === "unconfirmed" ? "UNAVAILABLE" : "LOST";
+        const error = this.#error({ code, reason });
+        this.#state = "released";
+        this.#confirming?.resolve({ released: false, reason });
+        this.#notify(undefined, (lease) => ({ type, key, lease, error }));
+        break;
+      }
+      case "renewsettled":
+        this.#settle(this.#renewing, event);
+        this.#renewing = undefined;
+        break;
+      case "verifysettled":
+        this.#settle(this.#verifying, event);
+        this.#verifying = undefined;
+        break;
+      case "transfersettled":
+        if (event.code === undefined) {
+          const { holder, lease: id, fence, ttlMs } = event;
+          this.#state = "transferred";
+          this.#transferring?.resolve({ v: 1, key, holder, id, fence, ttlMs });
+        } else {
+          if (this.#loss === undefined) {
+            this.#enter();
+          }
+          this.#transferring?.reject(this.#error(event));
+        }
+        this.#transferring = undefined;
+        break;
+      case "closed":
+        this.#machine?.free();
+        this.#machine = undefined;
+        this.#closed.resolve();
+        break;
+    }
+  }
+
+  #hold(id: string, fence: string, remainingMs: number): void {
+    const lease = Lease.open(this);
+    this.#id = id;
+    this.#fence = BigInt(fence);
+    this.#lease = lease;
+    this.#enter();
+    this.#granted.resolve(lease);
+    this.#say({ type: "granted", key: this.key, lease, remainingMs });
+  }
+
+  #lose(reason: string): void {
+    this.#loss = this.#lost(reason);
+    this.#leave("lost");
+    this.#confirming?.resolve({ released: false, reason });
+  }
+
+  #enter(): void {
+    this.#state = this.#isDetached ? "detached" : "held";
+    this.#around.held.add(this);
+  }
+
+  #leave(state: LeaseState): void {
+    this.#state = state;
+    this.#around.held.delete(this);
+  }
+
+  #settle(waiting: Deferred<void> | undefined, outcome: { code?: undefined } | Failure): void {
+    if (outcome.code === undefined) {
+      waiting?.resolve();
+    } else {
+      waiting?.reject(this.#error(outcome));
+    }
+  }
+
+  #error(failure: Failure): LeaseError {
+    if (failure.code === "LOST" && this.#loss !== undefined) {
+      return this.#loss;
+    }
+    const cause = failure.code === "UNAVAILABLE" ? this.#unanswered : undefined;
+    const fence = this.#fence === 0n ? undefined : this.#fence;
+    return toLeaseError(failure, { key: this.key, fence, cause });
+  }
+
+  #lost(reason: string): LeaseError {
+    return toLeaseError({ code: "LOST", reason }, { key: this.key, fence: this.#fence });
+  }
+
+  #arm(ms: number | undefined): void {
+    const { clock, keepProcessAlive } = this.#around;
+    if (this.#timer !== undefined) {
+      clock.clearTimeout(this.#timer);
+      this.#timer = undefined;
+    }
+    if (ms === undefined) {
+      return;
+    }
+    this.#timer = clock.setTimeout(() => {
+      this.#timer = undefined;
+      this.#step((machine, monotonic, wall) => machine.wake(monotonic, wall));
+    }, ms);
+    if (!keepProcessAlive && this.#isAtRest()) {
+      unref(this.#timer);
+    }
+  }
+
+  /** Whether the lease is held and nobody waits for anything. */
+  #isAtRest(): boolean {
+    return (
+      (this.#state === "held" || this.#state === "detached") &&
+      this.#renewing === undefined &&
+      this.#verifying === undefined
+    );
+  }
+
+  /** Has the invocation wait for what goes on after the lease, or the wait for it, has ended. */
+  #outlive(): void {
+    const isOver =
+      this.#state !== "acquiring" && this.#state !== "held" && this.#state !== "detached";
+    if (isOver && !this.#isOutliving && this.#machine !== undefined) {
+      this.#isOutliving = true;
+      this.#around.waitUntil(this.#closed.promise);
+    }
+  }
+
+  #send({ attempt, request, timeoutMs, rebind }: Send): void {
+    const controller = new AbortController();
+    this.#attempts.set(attempt, controller);
+    const { signal } = controller;
+    new Promise<WireResponse>((resolve) => {
+      resolve(this.#around.host.call(request, { signal, timeoutMs, rebind }));
+    }).then(
+      (response) => this.#answered(attempt, response),
+      (error: unknown) => this.#failed(attempt, error),
+    );
+  }
+
+  #drop(attempt: number): void {
+    const controller = this.#attempts.get(attempt);
+    this.#attempts.delete(attempt);
+    guarded(() => controller?.abort());
+  }
+
+  #answered(attempt: number, response: WireResponse): void {
+    let plain: WireResponse;
+    try {
+      // The machine reads a copy: no getter of somebody else's runs inside of it.
+      plain = { ...response };
+    } catch (error) {
+      this.#failed(attempt, error);
+      return;
+    }
+    this.#attempts.delete(attempt);
+    this.#step((machine, monotonic, wall) => machine.answered(monotonic, wall, attempt, plain));
+  }
+
+  #failed(attempt: number, error: unknown): void {
+    if (this.#attempts.delete(attempt)) {
+      this.#unanswered = error;
+    }
+    const { delivery, retryAfterMs } = error instanceof HostError ? error : UNKNOWN;
+    this.#step((machine, monotonic, wall) =>
+      machine.failed(monotonic, wall, attempt, delivery === "never", retryAfterMs),
+    );
+  }
+
+  #verifyNext(): void {
+    const next = this.#verifyingNext;
+    if (next !== undefined && this.#verifying === undefined) {
+      this.#verifyingNext = undefined;
+      this.verify().then(next.resolve, next.reject);
+    }
+  }
+
+  #notify(notice: LeaseNotice | undefined, describe: (lease: Lease) => LeaseEvent): void {
+    const lease = this.#lease;
+    if (lease !== undefined) {
+      if (notice !== undefined) {
+        this.#untold.push(() => lease.dispatchEvent(notice));
+      }
+      this.#say(describe(lease));
+    }
+  }
+
+  #say(event: LeaseEvent): void {
+    this.#untold.push(() => this.#around.tell(event));
+  }
+
+  /** Steps taken from within a listener add to the line; the outermost tells. */
+  #tellAll(): void {
+    if (this.#isTelling) {
+      return;
+    }
+    this.#isTelling = true;
+    for (let tell = this.#untold.shift(); tell !== undefined; tell = this.#untold.shift()) {
+      guarded(tell);
+    }
+    this.#isTelling = false;
+  }
+}
+
+type Input = (machine: Holder, monotonic: number, wall: number) => Step;
+
+const UNKNOWN = { delivery: "unknown", retryAfterMs: undefined } as const;
+
+/** Runs code of others, whose exceptions are not ours to die of. */
+export function guarded(call: () => void): void {
+  try {
+    call();
+  } catch (error) {
+    console.error("leasehold: a listener threw", error);
+  }
+}

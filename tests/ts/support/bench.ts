@@ -1,0 +1,60 @@
+import { LeaseClient, type LeaseClientOptions, type LeaseEvent } from "leasehold";
+import { memory } from "leasehold/memory";
+import { ScriptedHost, TestClock } from "leasehold/testing";
+
+/** A client, a network that a test scripts, and an embedded host, all on one virtual clock. */
+export interface Bench {
+  readonly clock: TestClock;
+  readonly host: ScriptedHost;
+  readonly client: LeaseClient;
+  readonly events: LeaseEvent[];
+  /** Another client of the same host, over the same network unless `host` says otherwise. */
+  rival(options?: LeaseClientOptions): LeaseClient;
+}
+
+export function bench(options: LeaseClientOptions & { readonly latencyMs?: number } = {}): Bench {
+  const { latencyMs = 10, ...clientOptions } = options;
+  const clock = new TestClock();
+  const server = memory({ clock });
+  const host = new ScriptedHost(server, { clock, latencyMs });
+  const events: LeaseEvent[] = [];
+  const client = new LeaseClient(host, {
+    clock,
+    onEvent: (event) => events.push(event),
+    ...clientOptions,
+  });
+  const rival = (rivalOptions: LeaseClientOptions = {}) =>
+    new LeaseClient(new ScriptedHost(server, { clock, latencyMs }), { clock, ...rivalOptions });
+  return { clock, host, client, events, rival };
+}
+
+/** How a promise stands now. */
+export type Standing<T> =
+  | { readonly status: "pending" }
+  | { readonly status: "fulfilled"; readonly value: T }
+  | { readonly status: "rejected"; readonly reason: unknown };
+
+/** Follows a promise without waiting for it. */
+export function follow<T>(promise: Promise<T>): () => Standing<T> {
+  let standing: Standing<T> = { status: "pending" };
+  promise.then(
+    (value) => {
+      standing = { status: "fulfilled", value };
+    },
+    (reason: unknown) => {
+      standing = { status: "rejected", reason };
+    },
+  );
+  return () => standing;
+}
+
+/** The outcome of a promise that settles while `ms` milliseconds pass. */
+export async function within<T>(clock: TestClock, ms: number, promise: Promise<T>): Promise<T> {
+  const standing = follow(promise);
+  await clock.advance(ms);
+  const outcome = standing();
+  if (outcome.status === "pending") {
+    throw new Error(`not settled after ${ms} ms`);
+  }
+  return promise;
+}

@@ -42,9 +42,13 @@ impl Waiter {
         }
     }
 
-    /// Whether a grant would still find it.
+    /// Whether a grant would still find it. A poll whose time ran out unnoticed, since an alarm came
+    /// late, still lies here and is as good as one in time; patience that ran out is not.
     pub fn is_present(&self, now: Instant) -> bool {
-        self.due() >= now
+        match self.presence {
+            Presence::Parked(parked) => !parked.last || parked.until >= now,
+            Presence::Away(until) => until >= now,
+        }
     }
 
     pub fn parked(&self) -> Option<Parked> {

@@ -1,0 +1,232 @@
+//! A driver for a host: it stores what has to be stored, and keeps the answers.
+
+use std::collections::BTreeMap;
+
+use leasehold::fence::Fence;
+use leasehold::host::{
+    Host, HostConfig, HostInput, HostOutput, KeyRecord, Mutation, ReplyTo, Snapshot, WaiterRecord,
+};
+use leasehold::name::Key;
+use leasehold::protocol::{Operation, Request, Response};
+use leasehold::time::Instant;
+
+use super::{at, key, ms, op};
+
+/// What a host has stored.
+#[derive(Clone, Debug, Default)]
+pub struct Store {
+    pub floor: Fence,
+    pub keys: BTreeMap<Key, KeyRecord>,
+    pub waiters: BTreeMap<u64, WaiterRecord>,
+}
+
+impl Store {
+    /// Carries out one mutation; one that makes no sense is a fault of the host.
+    pub fn apply(&mut self, mutation: Mutation) {
+        match mutation {
+            Mutation::DeleteKey(key) => {
+                let record = self.keys.remove(&key).expect("a stored key is deleted");
+                assert!(self.floor >= record.fence, "a fence was forgotten");
+            }
+            Mutation::DeleteWaiter { key, number } => {
+                let waiter = self.waiters.remove(&number).expect("a stored waiter");
+                assert_eq!(waiter.key, key);
+            }
+            Mutation::PutFloor(floor) => {
+                assert!(floor > self.floor, "a floor only rises");
+                self.floor = floor;
+            }
+            Mutation::PutKey(record) => {
+                if let Some(before) = self.keys.get(&record.key) {
+                    assert!(record.fence >= before.fence, "a fence only rises");
+                    assert!(record.written >= before.written, "time only moves on");
+                }
+                self.keys.insert(record.key.clone(), record);
+            }
+            Mutation::PutWaiter(waiter) => {
+                let last = self.waiters.last_key_value().map(|(number, _)| *number);
+                assert!(last < Some(waiter.number), "a waiter goes to the end");
+                self.waiters.insert(waiter.number, waiter);
+            }
+        }
+    }
+
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            floor: self.floor,
+            keys: self.keys.values().cloned().collect(),
+            waiters: self.waiters.values().cloned().collect(),
+        }
+    }
+}
+
+/// One host, its storage, its alarm and its answers.
+pub struct Server {
+    pub host: Host,
+    pub config: HostConfig,
+    pub now: Instant,
+    pub store: Store,
+    pub alarm: Option<Instant>,
+    pub replies: Vec<(Instant, ReplyTo, Response)>,
+    asked: u64,
+}
+
+impl Server {
+    /// A host without a margin.
+    pub fn new() -> Self {
+        Self::with(HostConfig::EMBEDDED)
+    }
+
+    pub fn with(config: HostConfig) -> Self {
+        Self {
+            host: Host::new(config),
+            config,
+            now: Instant::ZERO,
+            store: Store::default(),
+            alarm: None,
+            replies: Vec::new(),
+            asked: 0,
+        }
+    }
+
+    /// One input at this millisecond, drained.
+    pub fn input(&mut self, millis: u64, input: HostInput) {
+        self.step(at(millis), input);
+    }
+
+    /// One input, drained, with the rules that hold for every drain checked.
+    pub fn step(&mut self, now: Instant, input: HostInput) {
+        self.now = self.now.max(now);
+        if input == HostInput::Tick {
+            self.alarm = None;
+        }
+        self.host.handle(now, input);
+        let mut replied = false;
+        let mut ended = false;
+        while let Some(output) = self.host.poll_output() {
+            assert!(!ended, "the alarm ends the drain");
+            match output {
+                HostOutput::Alarm(alarm) => {
+                    assert!(alarm.is_none_or(|at| at > self.now), "an alarm in the past");
+                    self.alarm = alarm;
+                    ended = true;
+                }
+                HostOutput::Persist(mutation) => {
+                    assert!(!replied, "an answer left before what it rests on");
+                    self.store.apply(mutation);
+                }
+                HostOutput::Reply(to, response) => {
+                    replied = true;
+                    self.replies.push((self.now, to, response));
+                }
+            }
+        }
+    }
+
+    /// Sends a request; the answer may come later.
+    pub fn send(&mut self, millis: u64, request: Request) -> ReplyTo {
+        self.asked += 1;
+        let to = ReplyTo(self.asked);
+        self.input(millis, HostInput::Request(to, request));
+        to
+    }
+
+    /// Sends operation `bits` on key `"k"`.
+    pub fn post(&mut self, millis: u64, bits: u128, operation: Operation) -> ReplyTo {
+        self.send(millis, super::request(bits, operation))
+    }
+
+    /// The same, with the answer that must come at once.
+    pub fn ask(&mut self, millis: u64, bits: u128, operation: Operation) -> Response {
+        let to = self.post(millis, bits, operation);
+        self.reply(to).expect("an answer at once")
+    }
+
+    /// The same, for another key.
+    pub fn ask_about(
+        &mut self,
+        millis: u64,
+        text: &str,
+        bits: u128,
+        operation: Operation,
+    ) -> Response {
+        let request = Request {
+            key: key(text),
+            op: op(bits),
+            operation,
+        };
+        let to = self.send(millis, request);
+        self.reply(to).expect("an answer at once")
+    }
+
+    /// The answer to this asker; it is a fault to answer twice.
+    pub fn reply(&self, to: ReplyTo) -> Option<Response> {
+        let mut answers = self.replies.iter().filter(|(_, asker, _)| *asker == to);
+        let answer = answers.next().map(|(_, _, response)| response.clone());
+        assert!(answers.next().is_none(), "answered twice");
+        answer
+    }
+
+    /// When this asker was answered, in milliseconds, and what.
+    pub fn reply_at(&self, to: ReplyTo) -> Option<(u64, Response)> {
+        self.replies
+            .iter()
+            .find(|(_, asker, _)| *asker == to)
+            .map(|(at, _, response)| (at.as_millis_ceil(), response.clone()))
+    }
+
+    /// Serves the alarms, each exactly on time, until this millisecond.
+    pub fn run_until(&mut self, millis: u64) {
+        while let Some(alarm) = self.alarm.filter(|alarm| *alarm <= at(millis)) {
+            self.step(alarm, HostInput::Tick);
+        }
+        self.now = self.now.max(at(millis));
+    }
+
+    /// Throws the host away and carries on from its storage, on a clock that shows this.
+    pub fn restart(&mut self, millis: u64) {
+        self.host = Host::restore(self.config, self.store.snapshot(), at(millis));
+        self.alarm = None;
+        self.now = at(millis);
+        self.step(at(millis), HostInput::Tick);
+    }
+
+    /// Who holds key `"k"`: the holder's name, the fence, milliseconds left, and waiters.
+    pub fn look(&mut self, millis: u64) -> Option<(String, u64, u64, u32)> {
+        match self.ask(millis, u128::MAX, Operation::Inspect) {
+            Response::Inspected(info) => info.map(|info| {
+                (
+                    info.holder.as_str().to_string(),
+                    info.fence.value(),
+                    info.remaining.as_millis_floor(),
+                    info.waiters,
+                )
+            }),
+            other => panic!("an inspect was answered with {other:?}"),
+        }
+    }
+}
+
+/// A host with `"a"` holding key `"k"` since t = 0 under op 1, lease 11 and fence 1.
+pub fn held(ttl_ms: u64) -> Server {
+    let mut server = Server::new();
+    server.post(0, 1, super::acquire("a", 11, ttl_ms, 0));
+    server
+}
+
+/// The same with waiter `"b"` (op 2, lease 12) in the queue since t = 10, waiting for 60 s.
+pub fn contended(ttl_ms: u64) -> (Server, ReplyTo) {
+    let mut server = held(ttl_ms);
+    let waiter = server.post(10, 2, super::acquire("b", 12, ttl_ms, 60_000));
+    (server, waiter)
+}
+
+/// Settings with small limits.
+pub fn small() -> HostConfig {
+    HostConfig {
+        max_keys: 3,
+        max_waiters: 2,
+        grace: ms(3_000),
+        ..HostConfig::EMBEDDED
+    }
+}

@@ -1,0 +1,208 @@
+//! Scripted drivers for the two machines, and short names for what the tests are full of.
+//!
+//! Every test crate compiles its own copy and uses a part of it.
+#![allow(dead_code, missing_docs)]
+
+pub mod holding;
+pub mod hosting;
+
+use leasehold::fence::Fence;
+use leasehold::id::{LeaseId, OpId};
+use leasehold::name::{HolderName, Key};
+use leasehold::protocol::{
+    Acquire, Credential, Ended, Granted, Held, Operation, Refusal, Request, Response, Transfer,
+};
+use leasehold::time::{Instant, Span};
+
+pub fn at(millis: u64) -> Instant {
+    Instant::from_millis(millis)
+}
+
+pub fn ms(millis: u64) -> Span {
+    Span::from_millis(millis)
+}
+
+pub fn key(text: &str) -> Key {
+    Key::parse(text).expect("a legal key")
+}
+
+pub fn name(text: &str) -> HolderName {
+    HolderName::parse(text).expect("a legal name")
+}
+
+pub fn lease(bits: u128) -> LeaseId {
+    LeaseId::from_bits(bits)
+}
+
+pub fn op(bits: u128) -> OpId {
+    OpId::from_bits(bits)
+}
+
+pub fn fence(value: u64) -> Fence {
+    Fence::from_value(value)
+}
+
+/// Operation `bits` on key `"k"`.
+pub fn request(bits: u128, operation: Operation) -> Request {
+    Request {
+        key: key("k"),
+        op: op(bits),
+        operation,
+    }
+}
+
+/// An acquire for `holder`; its grant has the lease id `lease_bits`.
+pub fn acquire(holder: &str, lease_bits: u128, ttl_ms: u64, wait_ms: u64) -> Operation {
+    Operation::Acquire(Acquire {
+        holder: name(holder),
+        lease: lease(lease_bits),
+        ttl: ms(ttl_ms),
+        wait: ms(wait_ms),
+        reentrant: false,
+    })
+}
+
+/// An acquire that is content with the lease its holder has.
+pub fn reacquire(holder: &str, lease_bits: u128, ttl_ms: u64) -> Operation {
+    Operation::Acquire(Acquire {
+        holder: name(holder),
+        lease: lease(lease_bits),
+        ttl: ms(ttl_ms),
+        wait: Span::ZERO,
+        reentrant: true,
+    })
+}
+
+pub fn by_lease(bits: u128) -> Credential {
+    Credential::Lease(lease(bits))
+}
+
+pub fn by_name(holder: &str) -> Credential {
+    Credential::Holder(name(holder))
+}
+
+pub fn release(lease_bits: u128) -> Operation {
+    Operation::Release(by_lease(lease_bits))
+}
+
+pub fn renew(lease_bits: u128, ttl_ms: u64) -> Operation {
+    Operation::Renew {
+        credential: by_lease(lease_bits),
+        ttl: ms(ttl_ms),
+    }
+}
+
+pub fn verify(lease_bits: u128) -> Operation {
+    Operation::Verify(by_lease(lease_bits))
+}
+
+pub fn transfer(credential: Credential, to: &str, to_lease: u128, ttl_ms: u64) -> Operation {
+    Operation::Transfer(Transfer {
+        credential,
+        successor: name(to),
+        lease: lease(to_lease),
+        ttl: ms(ttl_ms),
+    })
+}
+
+/// A first-hand grant without a wait.
+pub fn granted(lease_bits: u128, fence_value: u64, ttl_ms: u64) -> Response {
+    Response::Granted(Granted {
+        lease: lease(lease_bits),
+        fence: fence(fence_value),
+        ttl: ms(ttl_ms),
+        waited: Span::ZERO,
+        replayed: false,
+    })
+}
+
+/// A grant that ended a wait.
+pub fn granted_after(lease_bits: u128, fence_value: u64, ttl_ms: u64, waited_ms: u64) -> Response {
+    Response::Granted(Granted {
+        lease: lease(lease_bits),
+        fence: fence(fence_value),
+        ttl: ms(ttl_ms),
+        waited: ms(waited_ms),
+        replayed: false,
+    })
+}
+
+/// A grant told again.
+pub fn replayed(lease_bits: u128, fence_value: u64, ttl_ms: u64) -> Response {
+    Response::Granted(Granted {
+        lease: lease(lease_bits),
+        fence: fence(fence_value),
+        ttl: ms(ttl_ms),
+        waited: Span::ZERO,
+        replayed: true,
+    })
+}
+
+pub fn held_by(holder: &str, retry_after_ms: u64) -> Response {
+    Response::Held(Held {
+        holder: Some(name(holder)),
+        retry_after: ms(retry_after_ms),
+    })
+}
+
+pub fn renewed(ttl_ms: u64) -> Response {
+    Response::Renewed { ttl: ms(ttl_ms) }
+}
+
+pub fn not_holder(ended: Ended) -> Response {
+    Response::NotHolder(ended)
+}
+
+pub fn queued(ahead: u32) -> Response {
+    Response::Queued {
+        ahead,
+        retry_after: Span::ZERO,
+    }
+}
+
+/// A refusal that says when to come back, if `retry_after_ms` does.
+pub fn refused(code: leasehold::protocol::Code, retry_after_ms: Option<u64>) -> Response {
+    Response::Refused(Refusal {
+        retry_after: retry_after_ms.map(ms),
+        ..Refusal::new(code, "a-reason", "A sentence.")
+    })
+}
+
+/// One response of every kind, named.
+pub fn every_response() -> Vec<(&'static str, Response)> {
+    use leasehold::protocol::Code;
+    let mut all = vec![
+        ("cancelled", Response::Cancelled),
+        ("granted", granted(77, 7, 1_000)),
+        ("granted, nothing left", granted(77, 7, 0)),
+        ("held", held_by("b", 500)),
+        ("held by nobody", {
+            Response::Held(Held {
+                holder: None,
+                retry_after: Span::ZERO,
+            })
+        }),
+        ("free", Response::Inspected(None)),
+        ("queued", queued(2)),
+        ("released", Response::Released),
+        ("renewed", renewed(1_000)),
+        ("renewed, nothing left", renewed(0)),
+        ("revoked", Response::Revoked(true)),
+    ];
+    for ended in [
+        Ended::Cancelled,
+        Ended::Expired,
+        Ended::ForeignValue,
+        Ended::Released,
+        Ended::Revoked,
+        Ended::Transferred,
+        Ended::Unknown,
+    ] {
+        all.push((ended.name(), not_holder(ended)));
+    }
+    for code in [Code::Denied, Code::Invalid, Code::Unavailable] {
+        all.push((code.name(), refused(code, None)));
+        all.push((code.name(), refused(code, Some(200))));
+    }
+    all
+}

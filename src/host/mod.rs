@@ -19,7 +19,7 @@ use alloc::vec::Vec;
 
 use crate::fence::Fence;
 use crate::name::Key;
-use crate::protocol::{Code, Operation, Refusal, Request, Response};
+use crate::protocol::{Code, Credential, Operation, Refusal, Request, Response};
 use crate::time::{Instant, Span};
 
 use slot::{Asked, Slot};
@@ -148,9 +148,9 @@ impl Host {
 
     fn serve(&mut self, to: ReplyTo, request: Request) {
         let Request { key, op, operation } = request;
-        let leaves_a_trace = matches!(operation, Operation::Acquire(_) | Operation::Cancel);
         let known = self.table.contains(&key);
-        if !known && leaves_a_trace && !self.make_room() {
+        let has_place = known || (leaves_a_trace(&operation) && self.make_room());
+        if !has_place && matches!(operation, Operation::Acquire(_) | Operation::Cancel) {
             return self.effects.reply(to, too_many_keys());
         }
         let config = &self.config;
@@ -158,7 +158,7 @@ impl Host {
         let now = self.now;
         // Asking about a key that was never granted must not take up room.
         let mut stranger = Slot::new(key.clone(), self.floor);
-        let slot = if known || leaves_a_trace {
+        let slot = if has_place {
             self.table.get_or_insert(&key, self.floor)
         } else {
             &mut stranger
@@ -234,6 +234,17 @@ impl Host {
             self.alarm = due;
             self.outputs.push_back(HostOutput::Alarm(due));
         }
+    }
+}
+
+/// Whether the operation is to be remembered though its key is not: repeated after a later grant
+/// it must not have another effect than the first time.
+fn leaves_a_trace(operation: &Operation) -> bool {
+    match operation {
+        Operation::Acquire(_) | Operation::Cancel | Operation::Revoke => true,
+        Operation::Release(credential) => matches!(credential, Credential::Holder(_)),
+        Operation::Transfer(transfer) => matches!(transfer.credential, Credential::Holder(_)),
+        Operation::Inspect | Operation::Renew { .. } | Operation::Verify(_) => false,
     }
 }
 

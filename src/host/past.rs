@@ -57,9 +57,15 @@ impl Memory {
         self.denied.contains(&op)
     }
 
-    /// The end of the acquire or transfer `op`.
+    /// The op's own outcome, if it has had one that is remembered under its id.
     pub fn of(&self, op: OpId) -> Option<&Past> {
         self.past.iter().find(|past| past.op == op)
+    }
+
+    /// What `op` was told if it has had its outcome and no grant.
+    pub fn was_in_vain(&self, op: OpId) -> Option<Ended> {
+        let past = self.of(op).filter(|past| past.grant.is_none());
+        past.map(|past| past.ended)
     }
 
     /// Whether `op` is what ended a grant in this way.

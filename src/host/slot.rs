@@ -1,4 +1,6 @@
-//! One key: its grant, its queue, its fence, and every operation on them.
+//! One key: its grant, its queue, its fence. What is asked of it is in [`operations`].
+
+mod operations;
 
 use super::config::HostConfig;
 use super::past::Memory;
@@ -6,11 +8,9 @@ use super::queue::{Parked, Presence, Queue, Waiter};
 use super::record::{GrantRecord, KeyRecord, Mutation, Past, WaiterRecord};
 use super::{Effects, ReplyTo};
 use crate::fence::Fence;
-use crate::id::{LeaseId, OpId};
-use crate::name::{HolderName, Key};
-use crate::protocol::{
-    Acquire, Code, Credential, Ended, Granted, Held, Info, MAX_POLL, Refusal, Response, Transfer,
-};
+use crate::id::OpId;
+use crate::name::Key;
+use crate::protocol::{Acquire, Code, Ended, Granted, Held, MAX_POLL, Refusal, Response};
 use crate::time::{Instant, Span};
 
 /// The state of one key.
@@ -188,11 +188,7 @@ impl Slot {
         waited: Span,
     ) -> Response {
         let Some(fence) = self.fence.next() else {
-            return Response::Refused(Refusal::new(
-                Code::Unavailable,
-                "fences-exhausted",
-                "The key has been granted 2^64 times: use another key.",
-            ));
+            return exhausted();
         };
         self.fence = fence;
         self.grant = Some(grant);
@@ -243,61 +239,6 @@ impl Slot {
         })
     }
 
-    pub fn acquire(
-        &mut self,
-        config: &HostConfig,
-        asked: Asked,
-        acquire: Acquire,
-        fx: &mut Effects,
-    ) {
-        let Asked { to, op, now } = asked;
-        if let Some(response) = self.outcome_of(config, op, now) {
-            return fx.reply(to, response);
-        }
-        if let Some(position) = self.queue.position(op) {
-            return self.park_again(asked, position, acquire.wait, fx);
-        }
-        if self.memory.was_denied(op) {
-            return fx.reply(to, self.held(now));
-        }
-        match &mut self.grant {
-            None => {
-                let grant = GrantRecord {
-                    lease: acquire.lease,
-                    op,
-                    holder: acquire.holder,
-                    term: acquire.ttl,
-                    expires: now + acquire.ttl,
-                };
-                let response = self.grant(config, now, grant, Span::ZERO);
-                fx.reply(to, response);
-            }
-            Some(grant) if acquire.reentrant && grant.holder == acquire.holder => {
-                self.dirty |= extend(grant, now, acquire.ttl);
-                fx.reply(to, self.granted(config, now, Span::ZERO, false));
-            }
-            Some(_) if acquire.wait.is_zero() => self.deny(to, op, now, fx),
-            Some(_) => self.enqueue(config, asked, acquire, fx),
-        }
-    }
-
-    /// The outcome that the acquire or transfer `op` has had already.
-    fn outcome_of(&self, config: &HostConfig, op: OpId, now: Instant) -> Option<Response> {
-        if self.grant.as_ref().is_some_and(|grant| grant.op == op) {
-            return Some(self.granted(config, now, Span::ZERO, true));
-        }
-        self.memory.of(op).map(|past| match past.grant {
-            Some((lease, fence)) => Response::Granted(Granted {
-                lease,
-                fence,
-                ttl: Span::ZERO,
-                waited: Span::ZERO,
-                replayed: true,
-            }),
-            None => Response::Cancelled,
-        })
-    }
-
     fn enqueue(&mut self, config: &HostConfig, asked: Asked, acquire: Acquire, fx: &mut Effects) {
         if self.queue.len() >= config.max_waiters {
             return fx.reply(
@@ -342,173 +283,10 @@ impl Slot {
         }
     }
 
-    pub fn cancel(&mut self, config: &HostConfig, asked: Asked, fx: &mut Effects) {
-        let Asked { to, op, now } = asked;
-        if self.grant.as_ref().is_some_and(|grant| grant.op == op) {
-            self.end_grant(Ended::Cancelled, Some(op), now);
-            self.grant_next(config, now, fx);
-        } else {
-            if let Some(waiter) = self
-                .queue
-                .position(op)
-                .and_then(|position| self.queue.remove(position))
-            {
-                self.leave(&waiter, fx);
-                if let Some(parked) = waiter.parked() {
-                    fx.reply(parked.to, Response::Cancelled);
-                }
-            }
-            if self.memory.of(op).is_none() {
-                self.bury(op, now);
-            }
-        }
-        fx.reply(to, Response::Cancelled);
-    }
-
-    /// Leaves a tombstone: should the op itself still arrive, it must not be granted.
-    fn bury(&mut self, op: OpId, now: Instant) {
-        self.memory.remember(
-            Past {
-                op,
-                grant: None,
-                ended_by: None,
-                ended: Ended::Cancelled,
-                at: now,
-            },
-            now,
-        );
-        self.dirty = true;
-    }
-
-    pub fn renew(
-        &mut self,
-        config: &HostConfig,
-        now: Instant,
-        credential: &Credential,
-        ttl: Span,
-    ) -> Response {
-        match self.matching(credential) {
-            Ok(grant) => {
-                let changed = extend(grant, now, ttl);
-                let ttl = told(config, grant, now);
-                self.dirty |= changed;
-                Response::Renewed { ttl }
-            }
-            Err(ended) => Response::NotHolder(ended),
-        }
-    }
-
-    pub fn verify(
-        &mut self,
-        config: &HostConfig,
-        now: Instant,
-        credential: &Credential,
-    ) -> Response {
-        match self.matching(credential) {
-            Ok(grant) => Response::Renewed {
-                ttl: told(config, grant, now),
-            },
-            Err(ended) => Response::NotHolder(ended),
-        }
-    }
-
-    pub fn release(
-        &mut self,
-        config: &HostConfig,
-        asked: Asked,
-        credential: &Credential,
-        fx: &mut Effects,
-    ) {
-        let Asked { to, op, now } = asked;
-        let ended = self.matching(credential).err();
-        let response = match ended {
-            None => {
-                self.end_grant(Ended::Released, Some(op), now);
-                self.grant_next(config, now, fx);
-                Response::Released
-            }
-            Some(_) if self.memory.was_ended_by(op, Ended::Released) => Response::Released,
-            Some(ended) => Response::NotHolder(ended),
-        };
-        fx.reply(to, response);
-    }
-
-    /// Ends one grant and begins the successor's in the same step: the key is never free between.
-    pub fn transfer(&mut self, config: &HostConfig, asked: Asked, transfer: Transfer) -> Response {
-        let Asked { op, now, .. } = asked;
-        if let Some(response) = self.outcome_of(config, op, now) {
-            return response;
-        }
-        if let Err(ended) = self.matching(&transfer.credential) {
-            return Response::NotHolder(ended);
-        }
-        self.end_grant(Ended::Transferred, Some(op), now);
-        let grant = GrantRecord {
-            lease: transfer.lease,
-            op,
-            holder: transfer.successor,
-            term: transfer.ttl,
-            expires: now + transfer.ttl,
-        };
-        self.grant(config, now, grant, Span::ZERO)
-    }
-
-    pub fn revoke(&mut self, config: &HostConfig, asked: Asked, fx: &mut Effects) {
-        let Asked { to, op, now } = asked;
-        let revoked = if self.memory.was_ended_by(op, Ended::Revoked) {
-            true
-        } else {
-            let held = self.grant.is_some();
-            self.end_grant(Ended::Revoked, Some(op), now);
-            self.grant_next(config, now, fx);
-            held
-        };
-        fx.reply(to, Response::Revoked(revoked));
-    }
-
-    pub fn inspect(&self, now: Instant) -> Response {
-        Response::Inspected(self.grant.as_ref().map(|grant| Info {
-            holder: grant.holder.clone(),
-            fence: self.fence,
-            remaining: grant.expires.since(now),
-            waiters: u32::try_from(self.queue.len()).unwrap_or(u32::MAX),
-        }))
-    }
-
     /// The asker of a parked request has gone; its place is kept a little longer.
     pub fn gone(&mut self, config: &HostConfig, now: Instant, to: ReplyTo) {
         self.queue.unpark(to, now + config.grace);
     }
-
-    /// The running grant, if the credential opens it.
-    fn matching(&mut self, credential: &Credential) -> Result<&mut GrantRecord, Ended> {
-        let ended = match credential {
-            Credential::Lease(lease) => self.memory.end_of(*lease),
-            Credential::Holder(_) => Ended::Unknown,
-        };
-        match &mut self.grant {
-            Some(grant) if opens(credential, grant.lease, &grant.holder) => Ok(grant),
-            _ => Err(ended),
-        }
-    }
-}
-
-fn opens(credential: &Credential, lease: LeaseId, holder: &HolderName) -> bool {
-    match credential {
-        Credential::Lease(id) => *id == lease,
-        Credential::Holder(name) => name == holder,
-    }
-}
-
-/// Sets the expiry anew, never earlier than it was. Whether that changed anything.
-fn extend(grant: &mut GrantRecord, now: Instant, ttl: Span) -> bool {
-    let expires = now + ttl;
-    if expires <= grant.expires {
-        return false;
-    }
-    grant.term = ttl;
-    grant.expires = expires;
-    true
 }
 
 /// What is left of the grant, less the margin for the host's own clock.
@@ -533,4 +311,12 @@ fn queued(position: usize) -> Response {
         ahead: u32::try_from(position).unwrap_or(u32::MAX),
         retry_after: Span::ZERO,
     }
+}
+
+fn exhausted() -> Response {
+    Response::Refused(Refusal::new(
+        Code::Unavailable,
+        "fences-exhausted",
+        "The key has been granted 2^64 times: use another key.",
+    ))
 }

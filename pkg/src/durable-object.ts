@@ -1,0 +1,99 @@
+import { HostError } from "./errors.js";
+import { type Fetch, post } from "./post.js";
+import type { CallOptions, Capabilities, LeaseHost, WireRequest, WireResponse } from "./wire.js";
+
+/** What this package needs of a Durable Object namespace binding. */
+export interface LeaseNamespace {
+  // The runtime's types brand ids and stubs, each namespace its own: `any` fits them all.
+  // biome-ignore lint/suspicious/noExplicitAny: see above
+  idFromName(name: string): any;
+  // biome-ignore lint/suspicious/noExplicitAny: see above
+  get(id: any): any;
+}
+
+/** How to use a namespace of `LeaseHost` objects. */
+export interface DurableObjectOptions {
+  /** Names the object that decides over a key. The key itself by default: one object per key. */
+  readonly shard?: (key: string) => string;
+  /** `rpc` calls the object's method; `fetch` posts to it, where RPC is not to be had. */
+  readonly via?: "rpc" | "fetch";
+}
+
+/**
+ * Lease hosts that are Durable Objects, reached by a binding to their namespace.
+ *
+ * @param namespace - Such as `env.LEASES`, bound to the class `LeaseHost` of `leasehold/host`.
+ */
+export function durableObject(
+  namespace: LeaseNamespace,
+  options: DurableObjectOptions = {},
+): LeaseHost {
+  return new DurableObjects(namespace, options);
+}
+
+interface Stub {
+  call(request: WireRequest): Promise<WireResponse>;
+  fetch: Fetch;
+}
+
+/** After this long an overloaded object is tried again. */
+const OVERLOADED_MS = 1_000;
+
+class DurableObjects implements LeaseHost {
+  readonly capabilities: Capabilities = {
+    exclusive: "clock-bound",
+    fencing: "durable",
+    waiting: "push",
+    survives: "eviction, restart and deploy of the object",
+  };
+  readonly #namespace: LeaseNamespace;
+  readonly #shard: (key: string) => string;
+  readonly #via: "rpc" | "fetch";
+
+  constructor(namespace: LeaseNamespace, options: DurableObjectOptions) {
+    this.#namespace = namespace;
+    this.#shard = options.shard ?? ((key) => key);
+    this.#via = options.via ?? "rpc";
+  }
+
+  async call(request: WireRequest, options: CallOptions): Promise<WireResponse> {
+    try {
+      // A new stub each time, since one that has failed once may fail for ever.
+      const id = this.#namespace.idFromName(this.#shard(request.key));
+      const stub = this.#namespace.get(id) as Stub;
+      if (this.#via === "fetch") {
+        const url = `https://lease-host/v1/${request.operation}`;
+        return await post((to, init) => stub.fetch(to, init), url, {}, request, options);
+      }
+      return await abandoned(stub.call(request), options.signal);
+    } catch (error) {
+      throw failure(error);
+    }
+  }
+}
+
+/** The answer, or a rejection once it is awaited no more. A signal can't travel by RPC. */
+function abandoned<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const leave = () => reject(signal.reason);
+    signal.addEventListener("abort", leave, { once: true });
+    Promise.resolve(answer)
+      .then(resolve, reject)
+      .finally(() => signal.removeEventListener("abort", leave));
+  });
+}
+
+/** The runtime marks the errors of an object that wants to be left alone. */
+function failure(error: unknown): HostError {
+  const cause = error instanceof HostError ? error.cause : error;
+  const isOverloaded =
+    typeof cause === "object" && cause !== null && "overloaded" in cause && cause.overloaded;
+  if (error instanceof HostError && !isOverloaded) {
+    return error;
+  }
+  return new HostError("The lease's Durable Object gave no answer.", {
+    delivery: "unknown",
+    retryAfterMs: isOverloaded ? OVERLOADED_MS : undefined,
+    cause,
+  });
+}

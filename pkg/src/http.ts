@@ -1,0 +1,60 @@
+import { invalid } from "./errors.js";
+import { type Fetch, post } from "./post.js";
+import type { CallOptions, Capabilities, LeaseHost, WireRequest, WireResponse } from "./wire.js";
+
+/** How to reach a deployed lease host. */
+export interface HttpOptions {
+  /** The bearer token that the host knows. Secret. */
+  readonly token: string;
+  /** What to send requests with; the runtime's `fetch` by default. */
+  readonly fetch?: Fetch;
+}
+
+/**
+ * A lease host that was deployed by itself, reached over HTTPS.
+ *
+ * @param url - Where it is, such as `https://leases.example.com`.
+ * @throws LeaseError `INVALID` if there is no URL or no token.
+ */
+export function http(url: string | URL, options: HttpOptions): LeaseHost {
+  const base = URL.canParse(url) ? new URL(url) : undefined;
+  if (base?.protocol !== "https:" && base?.protocol !== "http:") {
+    throw invalid("url", "must be an https: or http: URL");
+  }
+  const { token, fetch = globalThis.fetch } = options ?? {};
+  if (typeof token !== "string" || token === "") {
+    throw invalid("token", "must be a string that is not empty");
+  }
+  return new Http(base, token, fetch);
+}
+
+class Http implements LeaseHost {
+  readonly capabilities: Capabilities = {
+    exclusive: "clock-bound",
+    fencing: "durable",
+    waiting: "push",
+    survives: "eviction, restart and deploy of the host",
+  };
+  readonly #base: string;
+  readonly #token: string;
+  readonly #fetch: Fetch;
+
+  constructor(base: URL, token: string, fetch: Fetch) {
+    this.#base = base.href.replace(/\/*$/, "");
+    this.#token = token;
+    this.#fetch = fetch;
+  }
+
+  call(request: WireRequest, options: CallOptions): Promise<WireResponse> {
+    const fetch = this.#fetch;
+    const headers = { authorization: `Bearer ${this.#token}` };
+    // Called without a receiver: the runtime's own refuses any other than the global object.
+    return post(
+      (url, init) => fetch(url, init),
+      `${this.#base}/v1/${request.operation}`,
+      headers,
+      request,
+      options,
+    );
+  }
+}

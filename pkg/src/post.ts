@@ -1,0 +1,61 @@
+import { HostError } from "./errors.js";
+import type { CallOptions, WireRequest, WireResponse } from "./wire.js";
+
+/** What this package needs of `fetch`, be it the runtime's or a Durable Object stub's. */
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
+
+/**
+ * Posts a request and reads the answer. A readable answer counts whatever the status; anything
+ * else is no answer, and what the host did is unknown: `fetch` doesn't tell whether a request that
+ * failed had been sent.
+ */
+export async function post(
+  fetch: Fetch,
+  url: string,
+  headers: Record<string, string>,
+  request: WireRequest,
+  { signal }: CallOptions,
+): Promise<WireResponse> {
+  let response: Response;
+  let text: string;
+  try {
+    response = await fetch(url, {
+      method: "POST",
+      headers: { ...headers, "content-type": "application/json" },
+      body: JSON.stringify(request),
+      // A redirect could take the lease's credential to another place.
+      redirect: "manual",
+      signal,
+    });
+    text = await response.text();
+  } catch (cause) {
+    throw new HostError("The lease host gave no answer.", { delivery: "unknown", cause });
+  }
+  const answer = parse(text);
+  if (answer === undefined) {
+    throw new HostError(`The lease host answered with status ${response.status} and no lease.`, {
+      delivery: "unknown",
+      retryAfterMs: retryAfter(response.headers.get("retry-after")),
+    });
+  }
+  return answer;
+}
+
+function parse(text: string): WireResponse | undefined {
+  try {
+    const answer: unknown = JSON.parse(text);
+    const isAnswer = typeof answer === "object" && answer !== null && "outcome" in answer;
+    return isAnswer ? (answer as WireResponse) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** `Retry-After` in milliseconds: a number of seconds, or a date (RFC 9110, 10.2.3). */
+function retryAfter(header: string | null): number | undefined {
+  if (header === null) {
+    return undefined;
+  }
+  const ms = /^\d+$/.test(header) ? Number(header) * 1_000 : Date.parse(header) - Date.now();
+  return Number.isFinite(ms) ? Math.max(ms, 0) : undefined;
+}

@@ -10,6 +10,12 @@ use crate::shell::{Cmd, Error, Result, find_program, path_with, step};
 
 const OLDEST_MAJOR: u32 = 24;
 const BROUGHT_VERSION: &str = "24.21.0";
+/// Versions are pinned, so what the cache has is right; without a network, say so soon.
+const NPM_NETWORK: [&str; 3] = [
+    "--prefer-offline",
+    "--fetch-retries=1",
+    "--fetch-retry-mintimeout=1000",
+];
 
 /// The Node that everything in JavaScript runs on.
 #[derive(Debug)]
@@ -60,8 +66,16 @@ impl Node {
         step("npm ci", || {
             self.npm()?
                 .arg("ci")
+                .args(NPM_NETWORK)
                 .limit(Duration::from_secs(900))
-                .quiet()?;
+                .quiet()
+                .map_err(|error| {
+                    eprintln!("{error}");
+                    Error::missing(
+                        "the npm packages that package-lock.json names",
+                        "give npm access to its registry; if npm named another reason above, `npm install` and commit the lock",
+                    )
+                })?;
             write_all(&stamp, &lock)
         })
     }
@@ -108,6 +122,7 @@ fn brought(repo: &Repo) -> Result<PathBuf> {
                     "--no-package-lock",
                     "--ignore-scripts",
                 ])
+                .args(NPM_NETWORK)
                 .arg(format!("{package}@{BROUGHT_VERSION}"))
                 .cwd(&unfinished)
                 .limit(Duration::from_secs(600))

@@ -236,7 +236,14 @@ fn make_sysroot(repo: &Repo) -> Result<PathBuf> {
             .env("RUSTC_BOOTSTRAP", "1")
             .env_remove("RUSTFLAGS")
             .env("CARGO_ENCODED_RUSTFLAGS", flags.join("\u{1f}"))
-            .quiet()?;
+            .quiet()
+            .map_err(|error| {
+                eprintln!("{error}");
+                Error::missing(
+                    format!("a standard library for {TARGET}"),
+                    "give cargo access to its registry once; if it named another reason above, `apt-get install --reinstall rust-web-src`",
+                )
+            })?;
         let built = dir.join("target").join(TARGET).join("release/deps");
         let unfinished = place.with_extension("new");
         remove_dir(&unfinished)?;

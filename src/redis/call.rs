@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 
 use super::command::{Invocation, Prefix, channel};
 use super::reply::{Answer, Reply, ReplyError};
+use crate::holder::Config;
 use crate::protocol::{MAX_POLL, Operation, Request, Response};
 use crate::time::{Instant, Span};
 
@@ -45,8 +46,13 @@ pub enum Step {
         /// Where a hint may come in.
         channel: String,
     },
-    /// Send this command, and hand the reply to [`Call::replied`].
-    Send(Vec<String>),
+    /// Send a command, and hand the reply to [`Call::replied`].
+    Send {
+        /// The command, word by word.
+        command: Vec<String>,
+        /// How long the reply may take.
+        timeout: Span,
+    },
 }
 
 impl Call {
@@ -73,7 +79,10 @@ impl Call {
 
     /// The next command: at the start, and after a [`Step::Rest`].
     pub fn poll(&mut self) -> Step {
-        Step::Send(self.invocation.command(self.by_text, self.key_locking))
+        Step::Send {
+            command: self.invocation.command(self.by_text, self.key_locking),
+            timeout: Config::OP_TIMEOUT,
+        }
     }
 
     /// Takes the reply to the last command.

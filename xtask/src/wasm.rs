@@ -32,7 +32,7 @@ pub struct Binding {
 }
 
 /// All of them.
-pub const BINDINGS: [Binding; 3] = [
+pub const BINDINGS: [Binding; 4] = [
     Binding {
         package: "leasehold-client",
         name: "client",
@@ -41,6 +41,11 @@ pub const BINDINGS: [Binding; 3] = [
     Binding {
         package: "leasehold-memory",
         name: "memory",
+        can_reset: false,
+    },
+    Binding {
+        package: "leasehold-redis",
+        name: "redis",
         can_reset: false,
     },
     Binding {

@@ -1,0 +1,184 @@
+import { checkPrefix, RedisCall } from "#redis-wasm";
+import { checked, HostError } from "./errors.js";
+import type { CallOptions, Capabilities, LeaseHost, WireRequest, WireResponse } from "./wire.js";
+
+/** The way to a Redis server: any client that can send a command will do. */
+export interface RedisConnection {
+  /**
+   * Sends one command and gives its reply. Rejects with the server's error as the message where
+   * the server answers with one, and with anything else where there is no answer. Must not send a
+   * command again by itself.
+   */
+  send(command: string[], signal: AbortSignal): Promise<unknown>;
+  /**
+   * Calls `onMessage` for each message on a channel until the signal aborts. Optional, and only a
+   * hint: a message that is lost costs a waiter time and nothing else. May reject when it ends.
+   */
+  listen?(channel: string, onMessage: () => void, signal: AbortSignal): Promise<void>;
+}
+
+/** Settings of a Redis host. */
+export interface RedisOptions extends RedisConnection {
+  /** What all its names in the database begin with: 1 to 64 characters of `A-Z a-z 0-9 _ . : -`. */
+  readonly prefix?: string;
+}
+
+/**
+ * A Redis as a lease host, through a client that you have already.
+ *
+ * Exclusion is best effort on a store that replicates asynchronously: a failover can lose a grant.
+ * The guarantee is the fence, checked at the resource. Eviction has to be off (`noeviction`).
+ *
+ * @throws LeaseError `INVALID` for a bad prefix.
+ */
+export function redis(options: RedisOptions): LeaseHost {
+  const prefix = options.prefix ?? "leasehold";
+  checked(() => checkPrefix(prefix));
+  return new RedisHost(options, prefix);
+}
+
+type Step =
+  | { readonly type: "done"; readonly response: WireResponse }
+  | { readonly type: "failed" }
+  | { readonly type: "rest"; readonly gapMs: number; readonly channel: string }
+  | { readonly type: "send"; readonly command: string[]; readonly timeoutMs: number };
+
+class RedisHost implements LeaseHost {
+  readonly capabilities: Capabilities = {
+    exclusive: "best-effort",
+    fencing: "best-effort",
+    waiting: "poll",
+    survives: "what the Redis server persists",
+  };
+  readonly #connection: RedisConnection;
+  readonly #prefix: string;
+  /** Whether the server knows the key-locking flag, as far as has been found out. */
+  #keyLocking = true;
+
+  constructor(connection: RedisConnection, prefix: string) {
+    this.#connection = connection;
+    this.#prefix = prefix;
+  }
+
+  async call(request: WireRequest, { signal }: CallOptions): Promise<WireResponse> {
+    const begun = this.#begin(request);
+    if (!(begun instanceof RedisCall)) return begun.response;
+    const ended = new AbortController();
+    const attempt = AbortSignal.any([signal, ended.signal]);
+    const waker = new Waker(this.#connection, attempt);
+    try {
+      let step: Step = begun.poll();
+      for (;;) {
+        switch (step.type) {
+          case "done":
+            return step.response;
+          case "failed":
+            throw new HostError("The server's reply makes no sense.", { delivery: "unknown" });
+          case "rest":
+            await waker.rest(step.gapMs, step.channel);
+            step = begun.poll() as Step;
+            break;
+          case "send":
+            step = await this.#exchange(begun, step.command, step.timeoutMs, attempt);
+        }
+      }
+    } finally {
+      this.#keyLocking = begun.keyLocking;
+      begun.free();
+      ended.abort();
+    }
+  }
+
+  #begin(request: WireRequest): RedisCall | Extract<Step, { type: "done" }> {
+    try {
+      return new RedisCall({ ...request }, this.#prefix, this.#keyLocking);
+    } catch (refused) {
+      return refused as Extract<Step, { type: "done" }>;
+    }
+  }
+
+  async #exchange(
+    call: RedisCall,
+    command: string[],
+    timeoutMs: number,
+    attempt: AbortSignal,
+  ): Promise<Step> {
+    const { signal, clear } = withTimeout(attempt, timeoutMs);
+    let reply: unknown;
+    try {
+      reply = await abortable(this.#connection.send(command, signal), signal);
+    } catch (error) {
+      if (error instanceof HostError) throw error;
+      if (isServersWord(error)) return call.refused(error.message);
+      throw new HostError("The server gave no answer.", { delivery: "unknown", cause: error });
+    } finally {
+      clear();
+    }
+    return call.replied(Array.isArray(reply) ? reply.map(String) : []);
+  }
+}
+
+/** An error that a server answered with begins with a word in capitals. */
+function isServersWord(error: unknown): error is Error {
+  return error instanceof Error && /^[A-Z]{2,} /.test(error.message);
+}
+
+/** Lets a waiter rest until its time is up or a message comes in. Listens from the first rest on. */
+class Waker {
+  readonly #connection: RedisConnection;
+  readonly #signal: AbortSignal;
+  #listening = false;
+  #hinted = false;
+  #wake: (() => void) | undefined;
+
+  constructor(connection: RedisConnection, signal: AbortSignal) {
+    this.#connection = connection;
+    this.#signal = signal;
+  }
+
+  async rest(gapMs: number, channel: string): Promise<void> {
+    this.#listen(channel);
+    if (!this.#hinted) {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      this.#wake = resolve;
+      const timer = setTimeout(resolve, gapMs);
+      try {
+        await abortable(promise, this.#signal);
+      } finally {
+        clearTimeout(timer);
+        this.#wake = undefined;
+      }
+    }
+    this.#hinted = false;
+  }
+
+  #listen(channel: string): void {
+    if (this.#listening) return;
+    this.#listening = true;
+    const hint = () => {
+      this.#hinted = true;
+      this.#wake?.();
+    };
+    // A stream that fails or ends leaves the polls.
+    this.#connection.listen?.(channel, hint, this.#signal).catch(() => {});
+  }
+}
+
+/** The promise, or a rejection as soon as the signal aborts. */
+function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const abort = () => reject(new HostError("The wait was given up.", { delivery: "unknown" }));
+    if (signal.aborted) abort();
+    signal.addEventListener("abort", abort, { once: true });
+    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
+  });
+}
+
+function withTimeout(signal: AbortSignal, ms: number): { signal: AbortSignal; clear(): void } {
+  const timeout = new AbortController();
+  const timer = setTimeout(() => timeout.abort(), ms);
+  return {
+    signal: AbortSignal.any([signal, timeout.signal]),
+    clear: () => clearTimeout(timer),
+  };
+}

@@ -43,10 +43,8 @@ impl LeaseObject {
         let to = ReplyTo(to as u64);
         match request.parse() {
             Ok(request) => self.step(now_ms, HostInput::Request(to, request)),
-            Err(invalid) => {
-                self.store.touch()?;
-                Ok(record::plain(&Step::refusing(to, invalid)))
-            }
+            // The same for every state, so no storage needs to be asked.
+            Err(invalid) => Ok(record::plain(&Step::refusing(to, invalid))),
         }
     }
 

@@ -56,7 +56,11 @@ export async function face(request: Request, behind: Behind): Promise<Response> 
   if (body === "malformed") {
     return malformedJson();
   }
-  return answer(await carryOut({ operation, ...body.record }, operation, bearer, behind));
+  try {
+    return answer(await carryOut({ operation, ...body.record }, operation, bearer, behind));
+  } catch (error) {
+    return outcomeUnknown(error);
+  }
 }
 
 async function carryOut(
@@ -73,6 +77,19 @@ async function carryOut(
     denial(behind.tokens, bearer, String(request.key)) ??
     (await behind.call(request))
   );
+}
+
+/** No response of the protocol: the request may have been carried out all the same. */
+function outcomeUnknown(error: unknown): Response {
+  const overloaded = Reflect.get(Object(error), "overloaded") === true;
+  const body = {
+    v: 1,
+    code: "UNAVAILABLE",
+    reason: "outcome-unknown",
+    message: "The lease's object gave no answer: repeat the request under the same op.",
+  };
+  const headers = { "cache-control": "no-store", "retry-after": overloaded ? "1" : "0" };
+  return Response.json(body, { status: 502, headers });
 }
 
 function bearerOf(request: Request): string {
@@ -95,8 +112,7 @@ function answer(response: WireResponse): Response {
       : json(403, response);
   }
   if (response.code === "UNAVAILABLE") {
-    const status = response.reason === "outcome-unknown" ? 502 : 503;
-    return json(status, response, retryAfter(response));
+    return json(503, response, retryAfter(response));
   }
   return json(200, response);
 }

@@ -43,17 +43,6 @@ export default class LeaseWorker extends WorkerEntrypoint<Env> {
       return refused("UNAVAILABLE", "not-configured", message);
     }
     const name = objectName(String(request.key), shards === undefined ? undefined : Number(shards));
-    try {
-      return await this.env.LEASES.getByName(name).call(request);
-    } catch (error) {
-      return failure(error);
-    }
+    return this.env.LEASES.getByName(name).call(request);
   }
-}
-
-/** The request may have been carried out all the same. */
-function failure(error: unknown): WireResponse {
-  const overloaded = (error as { overloaded?: boolean } | undefined)?.overloaded === true;
-  const message = "The lease's object gave no answer: repeat the request under the same op.";
-  return refused("UNAVAILABLE", "outcome-unknown", message, overloaded ? 1_000 : 100);
 }

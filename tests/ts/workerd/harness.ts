@@ -6,6 +6,7 @@ import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as esbuild from "esbuild";
 import { Miniflare, type MiniflareOptions } from "miniflare";
+import { decode, encode } from "./plain.ts";
 
 const COMPATIBILITY_DATE = "2026-07-01";
 
@@ -97,11 +98,43 @@ export class Workers implements AsyncDisposable {
     return this.#miniflare.ready;
   }
 
-  /** The object of this name behind a binding of the first Worker, to be called over RPC. */
-  async object<T>(binding: string, name: string): Promise<T> {
-    const namespace: unknown = await this.#miniflare.getDurableObjectNamespace(binding);
-    const objects = namespace as Namespace<T>;
-    return objects.get(objects.idFromName(name));
+  /**
+   * A namespace binding of the first Worker, as a Worker would see it. The Worker has to have
+   * `bridge` for its `fetch`, as the test host does.
+   */
+  namespace<T>(binding: string): Namespace<T> {
+    const call = async (name: string, method: string, init: RequestInit): Promise<Response> => {
+      const path = [binding, name, method].map(encodeURIComponent).join("/");
+      return fetch(new URL(path, await this.url()), { method: "POST", ...init });
+    };
+    const rpc = async (name: string, method: string, args: unknown[]): Promise<unknown> => {
+      const response = await call(name, method, { body: encode(args) });
+      if (response.ok) {
+        return decode(await response.text());
+      }
+      const { message, ...flags } = (await response.json()) as { message: string };
+      throw Object.assign(new Error(message), flags);
+    };
+    const stub = (name: string) =>
+      new Proxy(Object.create(null), {
+        get(_, method: string) {
+          if (method === "fetch") {
+            return (_url: string, init: RequestInit) => call(name, "fetch", init);
+          }
+          return method === "then" ? undefined : (...args: unknown[]) => rpc(name, method, args);
+        },
+      });
+    return { idFromName: (name) => name, get: stub, getByName: stub };
+  }
+
+  /** Starts the Worker of `test-worker.ts`, whose objects have handles for faults. */
+  static startTestHost(): Promise<Workers> {
+    return Workers.start({
+      name: "host",
+      entry: new URL("./test-worker.ts", import.meta.url),
+      durableObjects: { LEASES: "TestHost" },
+      flags: ["enable_request_signal"],
+    });
   }
 
   /** Ends the runtime and starts another on the same storage. */
@@ -122,9 +155,11 @@ export class Workers implements AsyncDisposable {
   }
 }
 
-interface Namespace<T> {
-  idFromName(name: string): unknown;
-  get(id: unknown): T;
+/** A binding to a namespace of Durable Objects that answer to `T`. */
+export interface Namespace<T> {
+  idFromName(name: string): string;
+  get(id: string): T;
+  getByName(name: string): T;
 }
 
 async function options(spec: WorkerSpec) {

@@ -31,6 +31,7 @@ export interface Host {
   sql(query: string, ...values: (string | number | null)[]): Promise<Record<string, unknown>[]>;
   alarmAt(): Promise<number | null>;
   loseAlarm(): Promise<void>;
+  exhaust(): Promise<void>;
   ring(): Promise<void>;
 }
 

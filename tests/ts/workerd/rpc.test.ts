@@ -1,33 +1,141 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { Workers } from "./harness.ts";
-import { acquire, type Host, id, release } from "./host.ts";
+import { acquire, type Host, id, release, renew, request } from "./host.ts";
 
 let workers: Workers;
+const object = (name: string) => workers.namespace<Host>("LEASES").getByName(name);
 
 before(async () => {
-  workers = await Workers.start({
-    name: "host",
-    entry: new URL("./test-worker.ts", import.meta.url),
-    durableObjects: { LEASES: "TestHost" },
-  });
+  workers = await Workers.startTestHost();
 });
 after(() => workers.stop());
 
 test("a key is granted once, then again after its release, with a higher fence", async () => {
-  const host = await workers.object<Host>("LEASES", "basic");
+  const host = object("basic");
   const first = await host.call(acquire("basic"));
   assert.equal(first.outcome, "granted");
   assert.equal(first.fence, "1");
-  assert.equal(first.ttlMs, 9_500);
+  assert.equal(first.ttlMs, 9_500, "told a term shorter by the margin for the host's clock");
 
   const rival = await host.call(acquire("basic", { holder: "bob" }));
   assert.equal(rival.outcome, "held");
   assert.equal(rival.holder, "alice");
 
   const { lease } = first;
+  assert.equal((await host.call(renew("basic", { lease }))).outcome, "renewed");
   assert.equal((await host.call(release("basic", { lease: id() }))).outcome, "not-holder");
   assert.equal((await host.call(release("basic", { lease }))).outcome, "released");
   const second = await host.call(acquire("basic"));
   assert.equal(second.fence, "2");
+});
+
+test("transfer hands over with a new id and a higher fence, and the old id is dead", async () => {
+  const host = object("transfer");
+  const { lease } = await host.call(acquire("transfer"));
+  const toLease = id();
+  const to = { lease, toHolder: "bob", toLease, ttlMs: 10_000 };
+  const successor = await host.call(request("transfer", "transfer", to));
+  assert.equal(successor.outcome, "granted");
+  assert.equal(successor.lease, toLease);
+  assert.equal(successor.fence, "2");
+  const old = await host.call(renew("transfer", { lease }));
+  assert.deepEqual([old.outcome, old.reason], ["not-holder", "transferred"]);
+  assert.equal((await host.call(renew("transfer", { lease: toLease }))).outcome, "renewed");
+});
+
+test("inspect tells who holds the key, revoke ends it, the old holder learns", async () => {
+  const host = object("operator");
+  assert.deepEqual(await host.call(request("inspect", "operator")), { v: 1, outcome: "inspected" });
+  const { lease } = await host.call(acquire("operator"));
+  const info = await host.call(request("inspect", "operator"));
+  assert.deepEqual([info.holder, info.fence, info.waiters], ["alice", "1", 0]);
+  assert.ok(!("lease" in info), "whoever may look may not act");
+  const revoked = await host.call(request("revoke", "operator"));
+  assert.equal(revoked.revoked, true);
+  const after = await host.call(renew("operator", { lease }));
+  assert.deepEqual([after.outcome, after.reason], ["not-holder", "revoked"]);
+});
+
+test("a repeated op has the outcome of the first, a cancelled one none at all", async () => {
+  const host = object("op");
+  const asked = acquire("op");
+  const first = await host.call(asked);
+  const again = await host.call(asked);
+  assert.deepEqual([again.fence, again.lease, again.replayed], [first.fence, first.lease, true]);
+
+  assert.equal((await host.call({ ...asked, operation: "cancel" })).outcome, "cancelled");
+  assert.equal((await host.call(asked)).replayed, true, "too late to be granted anew");
+  const fresh = acquire("op", { holder: "bob" });
+  await host.call({ ...fresh, operation: "cancel" });
+  assert.equal((await host.call(fresh)).outcome, "cancelled", "the tombstone came first");
+  assert.equal((await host.call(acquire("op"))).fence, "2");
+});
+
+test("whatever is sent, the answer is a value that names the field", async () => {
+  const host = object("invalid");
+  const bad: [string, unknown][] = [
+    ["request", null],
+    ["request", undefined],
+    ["v", "acquire"],
+    ["v", []],
+    ["v", acquire("k", { v: 2 })],
+    ["v", acquire("k", { v: "1" })],
+    ["operation", acquire("k", { operation: "steal" })],
+    ["operation", acquire("k", { operation: 7 })],
+    ["key", acquire("k", { key: undefined })],
+    ["key", acquire("")],
+    ["key", acquire("é".repeat(257))],
+    ["key", acquire("\ud800")],
+    ["key", acquire("k", { key: 12345 })],
+    ["op", acquire("k", { op: undefined })],
+    ["op", acquire("k", { op: "xyz" })],
+    ["op", acquire("k", { op: 5n })],
+    ["lease", acquire("k", { lease: undefined })],
+    ["lease", acquire("k", { lease: {} })],
+    ["holder", acquire("k", { holder: "" })],
+    ["holder", acquire("k", { holder: "x".repeat(257) })],
+    ["holder", acquire("k", { holder: "\udc00" })],
+    ...[0, -1, 1.5, 99, 86_400_001, 2 ** 31 * 1e9, Number.NaN, Infinity, "10s", 1000n, true].map(
+      (ttlMs): [string, unknown] => ["ttlMs", acquire("k", { ttlMs })],
+    ),
+    ...[-1, 0.5, 86_400_001, Number.NaN, Infinity, "0", {}].map((waitMs): [string, unknown] => [
+      "waitMs",
+      acquire("k", { waitMs }),
+    ]),
+    ["request", acquire("k", { reentrant: "yes" })],
+    ["lease", renew("k", {})],
+    ["lease", release("k", {})],
+    ["successor", request("transfer", "k", { lease: id(), ttlMs: 1_000 })],
+  ];
+  for (const [field, sent] of bad) {
+    const answer = await host.call(sent);
+    assert.deepEqual(
+      [answer.v, answer.outcome, answer.code, answer.reason],
+      [1, "refused", "INVALID", field],
+      JSON.stringify(sent, (_, value) => (typeof value === "bigint" ? String(value) : value)),
+    );
+    assert.ok(answer.message?.startsWith(field), answer.message);
+  }
+  assert.deepEqual(await host.sql("SELECT name FROM sqlite_master"), [], "nothing was stored");
+  assert.equal((await host.call(acquire("k"))).outcome, "granted");
+});
+
+const nameFor = (key: string) => (Buffer.byteLength(key) > 256 ? "long" : key);
+
+test("keys and names are kept byte for byte", async () => {
+  const host = object("bytes");
+  const texts = ["café", "cafe\u0301", "ключ🔒", "\0x", "\0", " a ", "{}", "12345", "1e3", "true"];
+  texts.push("null", "\ufffd", "x".repeat(512), "🔒".repeat(128), "__proto__", "a'b\"c;--");
+  for (const key of texts) {
+    const holder = nameFor(key);
+    const granted = await host.call(acquire(key, { holder }));
+    assert.deepEqual([granted.outcome, granted.fence], ["granted", "1"], JSON.stringify(key));
+  }
+  await host.abort().catch(() => {});
+  const again = object("bytes");
+  for (const key of texts) {
+    const info = await again.call(request("inspect", key));
+    assert.deepEqual([info.holder, info.fence], [nameFor(key), "1"], JSON.stringify(key));
+  }
 });

@@ -1,6 +1,8 @@
 /** What the tests run in workerd: the product's object, with handles for causing faults. */
 
 import { LeaseHost } from "leasehold/host";
+import { initSync } from "../../../pkg/wasm/host/host.js";
+import { bridge } from "./bridge.ts";
 
 /** Offsets of the objects' clocks. Outside the objects, so that they outlive one. */
 const skews = new Map<string, number>();
@@ -47,16 +49,24 @@ export class TestHost extends LeaseHost {
     return this.ctx.storage.deleteAlarm();
   }
 
+  /** Leaves no memory to the host's code, which then traps in the middle of its next step. */
+  exhaust(): void {
+    const { __wbindgen_malloc: allocate } = initSync({ module: undefined as never });
+    for (let size = 2 ** 24; size >= 1; size /= 2) {
+      try {
+        for (;;) {
+          allocate(size, 1);
+        }
+      } catch {
+        // No piece of this size is left.
+      }
+    }
+  }
+
   /** Runs the alarm handler out of turn. */
   ring(): Promise<void> {
     return this.alarm();
   }
 }
 
-export default {
-  /** Forwards to the object that the path names. */
-  fetch(request: Request, env: { LEASES: DurableObjectNamespace<TestHost> }): Promise<Response> {
-    const name = decodeURIComponent(new URL(request.url).pathname.slice(1));
-    return env.LEASES.getByName(name).fetch(request);
-  },
-};
+export default { fetch: bridge };

@@ -24,7 +24,9 @@ pub struct Call {
     invocation: Invocation,
     key_locking: bool,
     by_text: bool,
-    channel: Option<String>,
+    channel: String,
+    /// How much longer the waiter is willing to wait, as of now here.
+    wait: Span,
     /// When the server first said that this request has to wait, by its clock.
     queued_at: Option<Instant>,
     polls: u32,
@@ -59,13 +61,22 @@ impl Call {
     /// A call for `request`. `key_locking` says whether this server knows the key-locking flag, as
     /// far as is known: an earlier call's [`Call::key_locking`].
     pub fn new(prefix: &Prefix, request: &Request, key_locking: bool) -> Self {
-        let waits =
-            matches!(&request.operation, Operation::Acquire(acquire) if !acquire.wait.is_zero());
+        let wait = match &request.operation {
+            Operation::Acquire(acquire) => acquire.wait,
+            Operation::Cancel
+            | Operation::Inspect
+            | Operation::Release(_)
+            | Operation::Renew { .. }
+            | Operation::Revoke
+            | Operation::Transfer(_)
+            | Operation::Verify(_) => Span::ZERO,
+        };
         Self {
             invocation: Invocation::new(prefix, request),
             key_locking,
             by_text: false,
-            channel: waits.then(|| channel(prefix, request.op)),
+            channel: channel(prefix, request.op),
+            wait,
             queued_at: None,
             polls: 0,
             jitter: request.op.to_bits(),
@@ -118,24 +129,34 @@ impl Call {
     fn queued(&mut self, ahead: u32, left: Span, at: Instant) -> Step {
         self.by_text = false;
         let queued_at = *self.queued_at.get_or_insert(at);
+        let patience = self.wait.min(MAX_POLL).saturating_sub(at.since(queued_at));
+        if !patience.is_zero() {
+            return Step::Rest {
+                gap: self.gap(ahead, left).min(patience),
+                channel: self.channel.clone(),
+            };
+        }
+        if self.wait > MAX_POLL {
+            return Step::Done(Response::Queued {
+                ahead,
+                retry_after: Span::ZERO,
+            });
+        }
+        // The wait is over: one last look, which leaves the queue.
+        self.invocation.stop_waiting();
+        self.poll()
+    }
+
+    fn gap(&mut self, ahead: u32, left: Span) -> Span {
         let gap = FIRST_GAP.scale(1 << self.polls.min(4), 1).min(MAX_GAP);
         let gap = gap.scale(900 + (self.jitter % 201) as u64, 1_000);
         self.jitter = self.jitter.rotate_right(8);
         self.polls = self.polls.saturating_add(1);
-        let gap = if ahead == 0 {
+        // The next in turn looks as soon as the running grant can have expired.
+        if ahead == 0 {
             gap.min(left).max(MIN_GAP)
         } else {
             gap
-        };
-        match &self.channel {
-            Some(channel) if at.since(queued_at) + gap < MAX_POLL => Step::Rest {
-                gap,
-                channel: channel.clone(),
-            },
-            _ => Step::Done(Response::Queued {
-                ahead,
-                retry_after: Span::ZERO,
-            }),
         }
     }
 }

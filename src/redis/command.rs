@@ -16,6 +16,9 @@ const MAX_WAITERS: &str = "1024";
 /// How long after its last poll a waiter still counts as there.
 pub(super) const WINDOW: Span = Span::from_secs(3);
 
+/// Where the acquire script's arguments say whether to wait.
+const WAITS: usize = 4;
+
 /// What all keys and channels of one user of the database begin with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prefix(String);
@@ -131,6 +134,13 @@ impl Invocation {
                 .map(|what| prefix.record(&request.key, what))
                 .collect(),
             args,
+        }
+    }
+
+    /// Makes an acquire one that leaves the queue unless it is granted.
+    pub fn stop_waiting(&mut self) {
+        if let Some(waits) = self.args.get_mut(WAITS) {
+            *waits = flag(false);
         }
     }
 

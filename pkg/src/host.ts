@@ -75,6 +75,8 @@ export class LeaseHost<Env = unknown> extends DurableObject<Env> {
   }
 
   #serve(request: unknown): { ticket: number; answer: Promise<WireResponse> } {
+    // First, so that it does not give up on the new ticket.
+    this.#noticeReplacement();
     const parked = this.#parking.park();
     try {
       this.#step((object, now) => object.call(now, parked.ticket, request));
@@ -87,8 +89,10 @@ export class LeaseHost<Env = unknown> extends DurableObject<Env> {
   #step(run: (object: LeaseObject, now: number) => Step): void {
     let step: Step;
     try {
+      this.#noticeReplacement();
+      this.#object ??= new LeaseObject(this.ctx);
+      const object = this.#object;
       const now = this.#now();
-      const object = this.#current();
       step = this.ctx.storage.transactionSync(() => run(object, now));
     } catch (error) {
       this.#discard(error);
@@ -100,16 +104,13 @@ export class LeaseHost<Env = unknown> extends DurableObject<Env> {
     this.#arm(step.alarm);
   }
 
-  #current(): LeaseObject {
-    if (this.#object !== undefined && this.#generation !== currentGeneration()) {
+  /** After a trap anywhere in the isolate, what this object had in the wasm memory is gone. */
+  #noticeReplacement(): void {
+    if (this.#generation !== currentGeneration()) {
+      this.#generation = currentGeneration();
       this.#object = undefined;
       this.#parking.abandon(new Error("the host has lost its memory: ask again"));
     }
-    if (this.#object === undefined) {
-      this.#generation = currentGeneration();
-      this.#object = new LeaseObject(this.ctx);
-    }
-    return this.#object;
   }
 
   /** What is in memory may be ahead of the storage now: the next step begins from the storage. */

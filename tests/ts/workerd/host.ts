@@ -25,6 +25,7 @@ export interface Response {
 /** An object with the handles of the test's Worker. */
 export interface Host {
   call(request: unknown): Promise<Response>;
+  fetch(url: string, init: RequestInit): Promise<globalThis.Response>;
   life(): Promise<number>;
   skew(ms: number): Promise<void>;
   abort(): Promise<void>;

@@ -1,0 +1,235 @@
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Workers } from "./harness.ts";
+import { acquire, type Host, release, renew, request } from "./host.ts";
+
+let workers: Workers;
+const object = (name: string) => workers.namespace<Host>("LEASES").getByName(name);
+
+before(async () => {
+  workers = await Workers.startTestHost();
+});
+after(() => workers.stop());
+
+/** Ends the object's life in some way. */
+const ends: [string, (name: string) => Promise<void>][] = [
+  [
+    "aborted",
+    (name) =>
+      object(name)
+        .abort()
+        .catch(() => {}),
+  ],
+  ["evicted after ten idle seconds", () => sleep(12_000)],
+  ["ended with the whole runtime", () => workers.restart()],
+];
+
+for (const [how, end] of ends) {
+  test(`an object ${how} carries on with the same lease and fence`, async () => {
+    const name = `end ${how}`;
+    const ttlMs = 60_000;
+    const asked = acquire(name, { ttlMs });
+    const { lease, fence } = await object(name).call(asked);
+    const before = await object(name).life();
+    await end(name);
+
+    assert.equal((await object(name).call(acquire(name, { holder: "bob" }))).outcome, "held");
+    if (how !== "ended with the whole runtime") {
+      assert.notEqual(await object(name).life(), before, "the object really is another");
+    }
+    assert.equal((await object(name).call(renew(name, { lease, ttlMs }))).outcome, "renewed");
+    const info = await object(name).call(request("inspect", name));
+    assert.deepEqual([info.holder, info.fence], ["alice", fence]);
+    const replay = await object(name).call(asked);
+    assert.deepEqual([replay.lease, replay.fence, replay.replayed], [lease, fence, true]);
+
+    assert.equal((await object(name).call(release(name, { lease }))).outcome, "released");
+    assert.equal((await object(name).call(acquire(name))).fence, String(Number(fence) + 1));
+  });
+}
+
+test("an answer lost with the object after it was applied is found again under the same op", async () => {
+  const name = "lost answer";
+  const asked = acquire(name);
+  const answer = object(name).call(asked);
+  await answer;
+  await object(name)
+    .abort()
+    .catch(() => {});
+  const again = await object(name).call(asked);
+  assert.deepEqual([again.outcome, again.fence, again.replayed], ["granted", "1", true]);
+  const released = release(name, { lease: again.lease });
+  assert.equal((await object(name).call(released)).outcome, "released");
+  await object(name)
+    .abort()
+    .catch(() => {});
+  assert.equal((await object(name).call(released)).outcome, "released", "not: not-holder");
+});
+
+describe("storage", () => {
+  test("what fails to be stored has not happened, and the next request is right", async () => {
+    const host = object("failing storage");
+    const { lease } = await host.call(acquire("k"));
+    await host.sql(
+      "CREATE TRIGGER full BEFORE INSERT ON keys BEGIN SELECT RAISE(ABORT, 'disk full'); END",
+    );
+    await assert.rejects(host.call(release("k", { lease })), /disk full/);
+    await assert.rejects(host.call(acquire("other")), /disk full/);
+    await host.sql("DROP TRIGGER full");
+    assert.equal((await host.call(renew("k", { lease }))).outcome, "renewed");
+    assert.equal((await host.call(acquire("other"))).fence, "1");
+    assert.equal((await host.call(release("k", { lease }))).outcome, "released");
+  });
+
+  test("a step that fails half-way is undone as a whole", async () => {
+    const host = object("half-way");
+    const { lease } = await host.call(acquire("k"));
+    const waiting = host.call(acquire("k", { holder: "bob", waitMs: 20_000 }));
+    waiting.catch(() => {});
+    await until(async () => (await host.sql("SELECT * FROM waiters")).length === 1);
+    // The release first takes the waiter out, then grants it the key.
+    await host.sql(
+      "CREATE TRIGGER full BEFORE INSERT ON keys BEGIN SELECT RAISE(ABORT, 'disk full'); END",
+    );
+    await assert.rejects(host.call(release("k", { lease })), /disk full/);
+    await assert.rejects(waiting, /disk full/, "told to ask again");
+    assert.equal((await host.sql("SELECT * FROM waiters")).length, 1, "its place is kept");
+    await host.sql("DROP TRIGGER full");
+    assert.equal((await host.call(request("inspect", "k"))).holder, "alice");
+  });
+
+  test("fences are exact beyond 2^53", async () => {
+    const host = object("large fences");
+    const { lease } = await host.call(acquire("k"));
+    await host.call(release("k", { lease }));
+    await host.sql("UPDATE keys SET fence = '9007199254740993'");
+    await host.abort().catch(() => {});
+    assert.equal((await host.call(acquire("k"))).fence, "9007199254740994");
+    await host.abort().catch(() => {});
+    assert.equal((await host.call(request("inspect", "k"))).fence, "9007199254740994");
+    await host.sql("UPDATE keys SET fence = '18446744073709551615', lease = NULL");
+    await host.abort().catch(() => {});
+    const last = await host.call(acquire("k"));
+    assert.deepEqual([last.outcome, last.reason], ["refused", "fences-exhausted"]);
+  });
+
+  test("a key takes one row whose size has a bound, however often it is leased", async () => {
+    const host = object("many cycles");
+    const size = async () => {
+      const [row] = await host.sql("SELECT count(*) AS rows, max(length(past)) AS past FROM keys");
+      const [waiters] = await host.sql("SELECT count(*) AS rows FROM waiters");
+      return { keys: row?.rows, past: Number(row?.past), waiters: waiters?.rows };
+    };
+    const cycle = async (times: number) => {
+      for (let count = 0; count < times; count += 1) {
+        const { lease } = await host.call(acquire("k"));
+        await host.call(renew("k", { lease }));
+        await host.call(release("k", { lease }));
+      }
+    };
+    await cycle(20);
+    const before = await size();
+    await cycle(60);
+    const after = await size();
+    assert.deepEqual([after.keys, after.waiters], [1, 0]);
+    assert.ok(after.past < 3_000, `${after.past} characters`);
+    assert.ok(after.past <= before.past * 1.1, `${before.past} to ${after.past} characters`);
+    assert.equal((await host.call(acquire("k"))).fence, "81");
+  });
+
+  test("tables of another version are left alone", async () => {
+    const host = object("other version");
+    await host.call(acquire("k"));
+    await host.sql("UPDATE meta SET value = '2' WHERE name = 'schema'");
+    await host.abort().catch(() => {});
+    await assert.rejects(host.call(acquire("k")), /another version/);
+    await host.sql("UPDATE meta SET value = '1' WHERE name = 'schema'");
+    assert.equal((await host.call(request("inspect", "k"))).fence, "1");
+  });
+});
+
+describe("a trap", () => {
+  test("is over with the next request, for this object and for all others", async () => {
+    const [broken, other] = [object("trapped"), object("beside the trapped")];
+    const kept = await broken.call(acquire("k", { ttlMs: 60_000 }));
+    const beside = await other.call(acquire("k", { ttlMs: 60_000 }));
+    const waiting = broken.call(acquire("k", { holder: "bob", waitMs: 20_000 }));
+    waiting.catch(() => {});
+    const [life, otherLife] = [await broken.life(), await other.life()];
+
+    await broken.exhaust();
+    await assert.rejects(broken.call(acquire("new")), /RuntimeError/);
+    await assert.rejects(waiting, "told to ask again");
+
+    assert.deepEqual([await broken.life(), await other.life()], [life, otherLife]);
+    const { lease } = kept;
+    assert.equal((await broken.call(renew("k", { lease }))).outcome, "renewed");
+    assert.equal((await broken.call(acquire("new"))).fence, "1");
+    const info = await other.call(request("inspect", "k"));
+    assert.deepEqual([info.holder, info.fence], ["alice", "1"]);
+    assert.equal((await other.call(renew("k", { lease: beside.lease }))).outcome, "renewed");
+  });
+
+  test("in one object makes another's waiters ask again, and they keep their places", async () => {
+    const [broken, other] = [object("trapped again"), object("with waiters")];
+    const { lease } = await other.call(acquire("k", { ttlMs: 60_000 }));
+    const asked = acquire("k", { holder: "bob", waitMs: 20_000 });
+    const waiting = other.call(asked);
+    waiting.catch(() => {});
+    await until(async () => (await other.sql("SELECT * FROM waiters")).length === 1);
+    await broken.exhaust();
+    await assert.rejects(broken.call(acquire("k")), /RuntimeError/);
+
+    const later = other.call(acquire("k", { holder: "carol", waitMs: 20_000 }));
+    await assert.rejects(waiting, /ask again/);
+    const back = other.call(asked);
+    assert.equal((await other.call(release("k", { lease }))).outcome, "released");
+    const granted = await back;
+    assert.deepEqual([granted.outcome, granted.fence], ["granted", "2"]);
+    await other.call(release("k", { lease: granted.lease }));
+    assert.equal((await later).fence, "3");
+  });
+});
+
+describe("the clock", () => {
+  test("stepped back does not lengthen a term, nor does the next life forget it", async () => {
+    const host = object("back");
+    await host.skew(3_600_000);
+    const { lease } = await host.call(acquire("k", { ttlMs: 2_000 }));
+    await host.skew(0);
+    assert.equal((await host.call(renew("k", { lease, ttlMs: 2_000 }))).outcome, "renewed");
+    await host.abort().catch(() => {});
+    const { ttlMs } = await host.call(request("inspect", "k"));
+    assert.ok(ttlMs !== undefined && ttlMs <= 2_000, `${ttlMs} ms`);
+    await host.skew(3_602_001);
+    const next = await host.call(acquire("k", { holder: "bob" }));
+    assert.deepEqual([next.outcome, next.fence], ["granted", "2"]);
+  });
+
+  test("stepped forth ends terms early, and the holder learns", async () => {
+    const host = object("forth");
+    const { lease } = await host.call(acquire("k"));
+    await host.skew(3_600_000);
+    const late = await host.call(renew("k", { lease }));
+    assert.deepEqual([late.outcome, late.reason], ["not-holder", "expired"]);
+    assert.equal((await host.call(acquire("k", { holder: "bob" }))).fence, "2");
+  });
+
+  test("decides by the term that the holder asked for, not by a contender's", async () => {
+    const host = object("terms");
+    await host.call(acquire("k", { ttlMs: 30_000 }));
+    await host.skew(29_000);
+    const early = await host.call(acquire("k", { holder: "bob", ttlMs: 10_000 }));
+    assert.equal(early.outcome, "held");
+    await host.skew(30_001);
+    const due = await host.call(acquire("k", { holder: "bob", ttlMs: 10_000 }));
+    assert.equal(due.fence, "2");
+  });
+});
+
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  while (!(await condition())) {
+    await sleep(10);
+  }
+}

@@ -1,0 +1,205 @@
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Workers } from "./harness.ts";
+import { acquire, type Host, type Response, release, renew, request } from "./host.ts";
+
+let workers: Workers;
+const object = (name: string) => workers.namespace<Host>("LEASES").getByName(name);
+
+before(async () => {
+  workers = await Workers.startTestHost();
+});
+after(() => workers.stop());
+
+const WAIT = { waitMs: 20_000 };
+
+async function queue(host: Host, length: number): Promise<void> {
+  while ((await host.sql("SELECT number FROM waiters")).length !== length) {
+    await sleep(5);
+  }
+}
+
+/** Requests that wait, each in the queue before the next is sent. */
+async function inOrder(host: Host, key: string, holders: string[]): Promise<Promise<Response>[]> {
+  const answers: Promise<Response>[] = [];
+  for (const holder of holders) {
+    answers.push(host.call(acquire(key, { holder, ...WAIT })));
+    await queue(host, answers.length);
+  }
+  return answers;
+}
+
+test("waiters are served in order, each at once when the one before releases", async () => {
+  const host = object("order");
+  let { lease } = await host.call(acquire("k", { ttlMs: 60_000 }));
+  const waiting = await inOrder(host, "k", ["b", "c", "d"]);
+  let fence = 1;
+  for (const answer of waiting) {
+    assert.equal((await host.call(release("k", { lease }))).outcome, "released");
+    const granted = await answer;
+    fence += 1;
+    assert.deepEqual([granted.outcome, granted.fence], ["granted", String(fence)]);
+    ({ lease } = granted);
+  }
+  await queue(host, 0);
+});
+
+test("nobody barges past a queue, and whoever won't wait is told at once", async () => {
+  const host = object("barging");
+  const { lease } = await host.call(acquire("k", { ttlMs: 60_000 }));
+  const [waiting] = await inOrder(host, "k", ["b"]);
+  assert.equal((await host.call(acquire("k", { holder: "c" }))).outcome, "held");
+  await host.call(release("k", { lease }));
+  assert.equal((await waiting)?.outcome, "granted");
+  assert.equal((await host.call(acquire("k", { holder: "c" }))).outcome, "held");
+});
+
+test("the alarm serves a waiter when the holder is gone for good", async () => {
+  const host = object("alarm");
+  await host.call(acquire("k", { ttlMs: 500 }));
+  assert.equal(await host.alarmAt(), null, "no waiter, no alarm");
+  const [waiting] = await inOrder(host, "k", ["b"]);
+  assert.ok((await host.alarmAt()) !== null);
+  const granted = await waiting;
+  assert.deepEqual([granted?.outcome, granted?.fence], ["granted", "2"]);
+  assert.ok((granted?.waitedMs ?? 0) > 0);
+  assert.equal(await host.alarmAt(), null);
+});
+
+test("without any alarm, the next request serves the waiter", async () => {
+  const host = object("lost alarm");
+  await host.call(acquire("k", { ttlMs: 300 }));
+  const [waiting] = await inOrder(host, "k", ["b"]);
+  await host.loseAlarm();
+  const early = await Promise.race([waiting, sleep(600, "nothing")]);
+  assert.equal(early, "nothing");
+  await host.call(request("inspect", "k"));
+  assert.equal((await waiting)?.fence, "2");
+});
+
+test("alarms too many, too early or twice do nothing", async () => {
+  const host = object("doubled alarm");
+  const { lease } = await host.call(acquire("k", { ttlMs: 60_000 }));
+  const [waiting] = await inOrder(host, "k", ["b"]);
+  const at = await host.alarmAt();
+  await Promise.all([host.ring(), host.ring(), host.ring()]);
+  assert.equal(await host.alarmAt(), at);
+  const info = await host.call(request("inspect", "k"));
+  assert.deepEqual([info.holder, info.fence, info.waiters], ["alice", "1", 1]);
+  await host.call(release("k", { lease }));
+  const granted = await waiting;
+  await Promise.all([host.ring(), host.ring()]);
+  const after = await host.call(request("inspect", "k"));
+  assert.deepEqual([after.holder, after.fence], ["b", granted?.fence]);
+});
+
+test("after the object was lost, waiters that ask again have kept their places", async () => {
+  const host = object("lost queue");
+  const { lease } = await host.call(acquire("k", { ttlMs: 60_000 }));
+  const asked = ["b", "c"].map((holder) => acquire("k", { holder, ...WAIT }));
+  const lost: Promise<unknown>[] = [];
+  for (const one of asked) {
+    lost.push(assert.rejects(host.call(one)));
+    await queue(host, lost.length);
+  }
+  await host.abort().catch(() => {});
+  await Promise.all(lost);
+
+  const [b, c] = [...asked]
+    .reverse()
+    .map((one) => object("lost queue").call(one))
+    .reverse();
+  while ((await object("lost queue").alarmAt()) === null) {
+    await sleep(5);
+  }
+  await object("lost queue").call(release("k", { lease }));
+  const first = await b;
+  assert.equal(first?.fence, "2", "though it came back last");
+  await object("lost queue").call(release("k", { lease: first?.lease }));
+  assert.equal((await c)?.fence, "3");
+});
+
+test("a waiter that cancels leaves at once, and the next moves up", async () => {
+  const host = object("cancel");
+  const { lease } = await host.call(acquire("k", { ttlMs: 60_000 }));
+  const asked = acquire("k", { holder: "b", ...WAIT });
+  const cancelled = host.call(asked);
+  await queue(host, 1);
+  const next = host.call(acquire("k", { holder: "c", ...WAIT }));
+  await queue(host, 2);
+  assert.equal((await host.call({ ...asked, operation: "cancel" })).outcome, "cancelled");
+  assert.equal((await cancelled).outcome, "cancelled");
+  await host.call(release("k", { lease }));
+  const granted = await next;
+  assert.deepEqual([granted.outcome, granted.fence], ["granted", "2"]);
+});
+
+test("a waiter that never comes back holds the others up no longer than an offer", async () => {
+  const host = object("dead waiter");
+  const { lease } = await host.call(acquire("k", { ttlMs: 60_000 }));
+  const [, alive] = await inOrder(host, "k", ["dead", "alive"]);
+  const started = Date.now();
+  await host.call(release("k", { lease }));
+  // The dead one is granted, and never renews.
+  const granted = await alive;
+  assert.deepEqual([granted?.outcome, granted?.fence], ["granted", "3"]);
+  assert.ok(Date.now() - started < 6_000, `${Date.now() - started} ms`);
+  assert.equal((await host.call(renew("k", { lease: granted?.lease }))).outcome, "renewed");
+});
+
+test("a waiter whose connection breaks is not granted once its grace is over", async () => {
+  const host = object("broken connection");
+  const { lease } = await host.call(acquire("k", { ttlMs: 60_000 }));
+  const leave = new AbortController();
+  const body = JSON.stringify(acquire("k", { holder: "b", ...WAIT }));
+  const gone = host.fetch("https://object/", { method: "POST", body, signal: leave.signal });
+  await queue(host, 1);
+  leave.abort();
+  await assert.rejects(gone);
+  await queue(host, 0);
+  await host.call(release("k", { lease }));
+  assert.equal((await host.call(acquire("k", { holder: "c" }))).fence, "2");
+});
+
+test("a poll that ends keeps the place for the next one", async () => {
+  const host = object("next poll");
+  const { lease } = await host.call(acquire("k", { ttlMs: 86_400_000 }));
+  const asked = acquire("k", { holder: "b", waitMs: 60_000 });
+  const poll = host.call(asked);
+  await queue(host, 1);
+  await host.skew(20_001);
+  await host.ring();
+  const queued = await poll;
+  assert.deepEqual([queued.outcome, queued.waiters], ["queued", 0]);
+  const [behind] = await Promise.all([
+    host.call(acquire("k", { holder: "c", ...WAIT })),
+    (async () => {
+      await queue(host, 2);
+      const back = host.call({ ...asked, waitMs: 40_000 });
+      // Until it is parked again, a release would pass its grant by.
+      await host.call(request("inspect", "k"));
+      await host.call(release("k", { lease }));
+      const granted = await back;
+      assert.equal(granted.fence, "2");
+      await host.call(release("k", { lease: granted.lease }));
+    })(),
+  ]);
+  assert.equal(behind.fence, "3");
+});
+
+test("by fetch: the same request as JSON, the same answer", async () => {
+  const host = object("fetch");
+  const post = (body: string) => host.fetch("https://object/", { method: "POST", body });
+  const granted = await post(JSON.stringify(acquire("k")));
+  assert.deepEqual([granted.status, granted.headers.get("cache-control")], [200, "no-store"]);
+  const { lease, ...rest } = (await granted.json()) as Response;
+  assert.deepEqual(rest, { v: 1, outcome: "granted", fence: "1", ttlMs: 9_500 });
+  const held = await post(JSON.stringify(acquire("k")));
+  assert.equal(((await held.json()) as Response).outcome, "held");
+  const malformed = await post("{");
+  assert.equal(malformed.status, 400);
+  assert.equal(((await malformed.json()) as Response).reason, "malformed-json");
+  const released = await post(JSON.stringify(release("k", { lease })));
+  assert.equal(((await released.json()) as Response).outcome, "released");
+});

@@ -23,20 +23,25 @@ export default {
       const leases = new LeaseClient(durableObject(env.LEASES), {
         waitUntil: (promise) => ctx.waitUntil(promise),
       });
+      const begun = Promise.withResolvers<bigint>();
+      const shipped = leases.run(
+        `order:${order}`,
+        { ttlMs: 2_000, waitMs: 10_000, signal: request.signal },
+        async (lease) => {
+          await ledger.write(lease.fence, `${by} began`);
+          begun.resolve(lease.fence);
+          await scheduler.wait(workMs, { signal: lease.signal });
+          if (!(await ledger.write(lease.fence, `${by} shipped`))) {
+            throw new Error("someone newer has written");
+          }
+          return lease.fence;
+        },
+      );
       try {
-        const fence = await leases.run(
-          `order:${order}`,
-          { ttlMs: 2_000, waitMs: 10_000, signal: request.signal },
-          async (lease) => {
-            await ledger.write(lease.fence, `${by} began`);
-            await scheduler.wait(workMs, { signal: lease.signal });
-            if (!(await ledger.write(lease.fence, `${by} shipped`))) {
-              throw new Error("someone newer has written");
-            }
-            return lease.fence;
-          },
-        );
-        return Response.json({ by, fence: String(fence) });
+        // To answer before the work is done is a mistake: the runtime then cuts the work off.
+        const early = url.searchParams.has("early");
+        const fence = await (early ? Promise.race([begun.promise, shipped]) : shipped);
+        return Response.json({ by, fence: String(fence) }, { status: early ? 202 : 200 });
       } catch (error) {
         if (!(error instanceof LeaseError)) throw error;
         return Response.json({ code: error.code, reason: error.reason }, { status: 409 });

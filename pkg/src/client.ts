@@ -267,10 +267,11 @@ export class LeaseClient {
         timer = clock.setTimeout(() => {
           reject(new HostError("No answer in time.", { delivery: "unknown" }));
         }, timeoutMs);
-        resolve(host.call(request, { signal, timeoutMs, rebind }));
+        host.call(request, { signal, timeoutMs, rebind }).then(resolve, reject);
       });
-      if (answer?.outcome === "refused") {
-        throw toLeaseError({ reason: "refused", ...answer } as Failure, { key });
+      const refusal = asRefusal(answer);
+      if (refusal !== undefined) {
+        throw toLeaseError(refusal, { key });
       }
       return answer ?? {};
     } catch (cause) {
@@ -284,6 +285,14 @@ export class LeaseClient {
       guarded(() => attempt.abort());
     }
   }
+}
+
+const REFUSALS: readonly unknown[] = ["DENIED", "INVALID", "UNAVAILABLE"];
+
+function asRefusal(answer: WireResponse): Failure | undefined {
+  const { outcome, code, reason, message, retryAfterMs } = answer ?? {};
+  const isRefusal = outcome === "refused" && REFUSALS.includes(code) && typeof reason === "string";
+  return isRefusal ? { code: code as Failure["code"], reason, message, retryAfterMs } : undefined;
 }
 
 function unreadable(key: string): LeaseError {

@@ -157,36 +157,31 @@ export class Lease extends EventTarget implements AsyncDisposable {
   override addEventListener<T extends keyof LeaseEventMap>(
     type: T,
     listener: ((this: Lease, event: LeaseEventMap[T]) => void) | null,
-    options?: AddEventListenerOptions | boolean,
+    options?: ListenerOptions | boolean,
   ): void;
-  override addEventListener(
-    type: string,
-    listener: EventListenerOrEventListenerObject | null,
-    options?: AddEventListenerOptions | boolean,
-  ): void;
-  override addEventListener(
-    type: string,
-    listener: unknown,
-    options?: AddEventListenerOptions | boolean,
-  ): void {
-    super.addEventListener(type, listener as EventListener | null, options);
+  // The runtimes' types differ in what they call a listener: `any` fits them all.
+  // biome-ignore lint/suspicious/noExplicitAny: see above
+  override addEventListener(type: string, listener: any, options?: any): void;
+  override addEventListener(...listening: Parameters<EventTarget["addEventListener"]>): void {
+    super.addEventListener(...listening);
   }
 
   override removeEventListener<T extends keyof LeaseEventMap>(
     type: T,
     listener: ((this: Lease, event: LeaseEventMap[T]) => void) | null,
-    options?: EventListenerOptions | boolean,
+    options?: { readonly capture?: boolean } | boolean,
   ): void;
-  override removeEventListener(
-    type: string,
-    listener: EventListenerOrEventListenerObject | null,
-    options?: EventListenerOptions | boolean,
-  ): void;
-  override removeEventListener(
-    type: string,
-    listener: unknown,
-    options?: EventListenerOptions | boolean,
-  ): void {
-    super.removeEventListener(type, listener as EventListener | null, options);
+  // biome-ignore lint/suspicious/noExplicitAny: see above
+  override removeEventListener(type: string, listener: any, options?: any): void;
+  override removeEventListener(...listening: Parameters<EventTarget["removeEventListener"]>): void {
+    super.removeEventListener(...listening);
   }
+}
+
+/** How to listen. */
+export interface ListenerOptions {
+  readonly capture?: boolean;
+  readonly once?: boolean;
+  readonly passive?: boolean;
+  readonly signal?: AbortSignal;
 }

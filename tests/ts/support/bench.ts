@@ -1,4 +1,11 @@
-import { LeaseClient, type LeaseClientOptions, type LeaseEvent } from "leasehold";
+import assert from "node:assert/strict";
+import {
+  LeaseClient,
+  type LeaseClientOptions,
+  LeaseError,
+  type LeaseErrorCode,
+  type LeaseEvent,
+} from "leasehold";
 import { memory } from "leasehold/memory";
 import { ScriptedHost, TestClock } from "leasehold/testing";
 
@@ -57,4 +64,16 @@ export async function within<T>(clock: TestClock, ms: number, promise: Promise<T
     throw new Error(`not settled after ${ms} ms`);
   }
   return promise;
+}
+
+/** A matcher for `assert.rejects` and `assert.throws`: a LeaseError with these properties. */
+export function leaseError(code: LeaseErrorCode, properties: Partial<LeaseError> = {}) {
+  return (error: unknown): true => {
+    assert.ok(error instanceof LeaseError, String(error));
+    assert.equal(error.code, code);
+    for (const [name, value] of Object.entries(properties)) {
+      assert.deepEqual(error[name as keyof LeaseError], value, name);
+    }
+    return true;
+  };
 }

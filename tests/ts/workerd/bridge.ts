@@ -16,7 +16,9 @@ export async function bridge(request: Request, env: Record<string, unknown>): Pr
   const namespace = env[binding] as DurableObjectNamespace<Methods & { fetch: typeof fetch }>;
   const stub = namespace.getByName(name);
   if (method === "fetch") {
-    return stub.fetch(new Request("https://object/", request));
+    const leaveAfterMs = request.headers.get("x-leave-after-ms");
+    const signal = leaveAfterMs === null ? null : AbortSignal.timeout(Number(leaveAfterMs));
+    return stub.fetch(new Request("https://object/", request), { signal });
   }
   try {
     const args = decode(await request.text()) as unknown[];

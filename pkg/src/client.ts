@@ -226,16 +226,16 @@ export class LeaseClient {
 
   #open(key: string, options: AcquireOptions): Session {
     this.#holder ??= crypto.randomUUID();
-    const settings = {
-      key,
-      holder: options.holder ?? this.#holder,
-      ttlMs: options.ttlMs ?? this.#options.ttlMs ?? DEFAULT_TTL_MS,
-      waitMs: options.waitMs ?? this.#options.waitMs ?? DEFAULT_WAIT_MS,
-      reentrant: options.reentrant ?? false,
-      renew: options.renew ?? "auto",
-      t1: options.renewal?.t1,
-      t2: options.renewal?.t2,
-    };
+    const defaults = this.#options;
+    const {
+      holder = this.#holder,
+      ttlMs = defaults.ttlMs ?? DEFAULT_TTL_MS,
+      waitMs = defaults.waitMs ?? DEFAULT_WAIT_MS,
+      reentrant = false,
+      renew = "auto",
+      renewal: { t1, t2 } = {},
+    } = options;
+    const settings = { key, holder, ttlMs, waitMs, reentrant, renew, t1, t2 };
     const machine = checked(() => Holder.acquire(settings));
     return new Session(this.#around, machine, settings);
   }

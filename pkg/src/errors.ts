@@ -56,6 +56,12 @@ export class LeaseError extends Error {
   get holder(): string | undefined {
     return this.#holder;
   }
+
+  /** What may be logged: all but the holder, the fence in decimal. */
+  toJSON(): Record<string, unknown> {
+    const { name, message, ...details } = this;
+    return { name, message, ...details, fence: this.fence?.toString() };
+  }
 }
 
 /**

@@ -4,7 +4,7 @@ export {
   type LeaseClientOptions,
   type LeaseInfo,
 } from "./client.js";
-export type { Clock } from "./clock.js";
+export { type Clock, systemClock } from "./clock.js";
 export { HostError, LeaseError, type LeaseErrorCode, type LeaseErrorDetails } from "./errors.js";
 export { type LeaseEvent, type LeaseEventMap, LeaseNotice } from "./events.js";
 export type { LeaseHandle } from "./handle.js";

@@ -126,7 +126,8 @@ export class Lease extends EventTarget implements AsyncDisposable {
    * which case the lease is lost here.
    */
   transfer(toHolder: string, options: { readonly ttlMs?: number } = {}): Promise<LeaseHandle> {
-    return this.#session.transfer(toHolder, options.ttlMs ?? this.#session.ttlMs);
+    const { ttlMs = this.#session.ttlMs } = options;
+    return this.#session.transfer(toHolder, ttlMs);
   }
 
   /**
@@ -156,7 +157,7 @@ export class Lease extends EventTarget implements AsyncDisposable {
 
   override addEventListener<T extends keyof LeaseEventMap>(
     type: T,
-    listener: ((this: Lease, event: LeaseEventMap[T]) => void) | null,
+    listener: ((event: LeaseEventMap[T]) => void) | null,
     options?: ListenerOptions | boolean,
   ): void;
   // The runtimes' types differ in what they call a listener: `any` fits them all.
@@ -168,7 +169,7 @@ export class Lease extends EventTarget implements AsyncDisposable {
 
   override removeEventListener<T extends keyof LeaseEventMap>(
     type: T,
-    listener: ((this: Lease, event: LeaseEventMap[T]) => void) | null,
+    listener: ((event: LeaseEventMap[T]) => void) | null,
     options?: { readonly capture?: boolean } | boolean,
   ): void;
   // biome-ignore lint/suspicious/noExplicitAny: see above

@@ -42,6 +42,7 @@ export class ScriptedHost implements LeaseHost {
   readonly requests: Recorded[] = [];
   readonly #inner: LeaseHost;
   readonly #clock: Clock;
+  readonly #ordinary: Required<Pick<Behaviour, "toHostMs" | "toClientMs">>;
   readonly #line = new Map<Operation, Behaviour[]>();
   readonly #standing = new Map<Operation | "*", Behaviour>();
 
@@ -54,7 +55,7 @@ export class ScriptedHost implements LeaseHost {
     const { clock, latencyMs = 10 } = options;
     this.#inner = inner;
     this.#clock = clock;
-    this.#standing.set("*", { toHostMs: latencyMs, toClientMs: latencyMs });
+    this.#ordinary = { toHostMs: latencyMs, toClientMs: latencyMs };
   }
 
   get capabilities(): Capabilities {
@@ -70,15 +71,19 @@ export class ScriptedHost implements LeaseHost {
 
   /** Requests for this operation do this, or those for any if `*`, where no other is in line. */
   always(operation: Operation | "*", behaviour: Behaviour): this {
-    const latency = this.#standing.get("*");
-    this.#standing.set(operation, { ...(operation === "*" ? latency : {}), ...behaviour });
+    this.#standing.set(operation, behaviour);
     return this;
   }
 
-  /** Requests for this operation are ordinary again. */
-  restore(operation: Operation): this {
-    this.#line.delete(operation);
-    this.#standing.delete(operation);
+  /** Requests for this operation, or for any if `*`, are ordinary again. */
+  restore(operation: Operation | "*" = "*"): this {
+    if (operation === "*") {
+      this.#line.clear();
+      this.#standing.clear();
+    } else {
+      this.#line.delete(operation);
+      this.#standing.delete(operation);
+    }
     return this;
   }
 
@@ -116,15 +121,14 @@ export class ScriptedHost implements LeaseHost {
 
   #behaviour(operation: Operation): Behaviour {
     const scripted = this.#line.get(operation)?.shift() ?? this.#standing.get(operation);
-    return { ...this.#standing.get("*"), ...scripted };
+    return { ...this.#ordinary, ...(scripted ?? this.#standing.get("*")) };
   }
 
   /** A client that goes away is noticed by the host as late as anything else it does. */
   #onwards({ signal }: CallOptions): AbortSignal {
     const onwards = new AbortController();
-    const { toHostMs = 0 } = this.#standing.get("*") ?? {};
     const abort = () => {
-      this.#clock.setTimeout(() => onwards.abort(signal.reason), toHostMs);
+      this.#clock.setTimeout(() => onwards.abort(signal.reason), this.#ordinary.toHostMs);
     };
     if (signal.aborted) {
       abort();

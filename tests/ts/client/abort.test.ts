@@ -97,6 +97,8 @@ for (const abortFirst of [true, false]) {
     let fail: (error: Error) => void = () => {};
     host.always("*", { toHostMs: 0, toClientMs: 0 });
     host.next("acquire", {
+      toHostMs: 0,
+      toClientMs: 0,
       answer: {
         get response() {
           return new Promise((_, reject) => {

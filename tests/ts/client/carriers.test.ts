@@ -1,0 +1,171 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { CallOptions, HostError, WireRequest } from "leasehold";
+import { durableObject } from "leasehold/durable-object";
+import { http } from "leasehold/http";
+import { leaseError } from "../support/bench.ts";
+
+const REQUEST: WireRequest = { v: 1, operation: "inspect", key: "a/b c", op: "00" };
+const TOKEN = "very-secret";
+
+function options(signal = new AbortController().signal): CallOptions {
+  return { signal, timeoutMs: 1_000, rebind: false };
+}
+
+function answering(respond: () => Response | Promise<Response>) {
+  const calls: { url: string; init: RequestInit }[] = [];
+  const fetch = async (url: string, init: RequestInit) => {
+    calls.push({ url, init });
+    return respond();
+  };
+  return { calls, fetch };
+}
+
+test("http posts the request with the token and takes the answer, whatever the status", async () => {
+  for (const status of [200, 401, 403, 409, 429, 503]) {
+    const answer = { v: 1, outcome: "refused", code: "DENIED", reason: "scope" };
+    const { calls, fetch } = answering(() => Response.json(answer, { status }));
+    const host = http("https://leases.example.com/base/", { token: TOKEN, fetch });
+    assert.deepEqual(await host.call(REQUEST, options()), answer);
+    assert.equal(calls[0]?.url, "https://leases.example.com/base/v1/inspect");
+    const headers = new Headers(calls[0]?.init.headers);
+    assert.equal(headers.get("authorization"), `Bearer ${TOKEN}`);
+    assert.equal(headers.get("content-type"), "application/json");
+    assert.deepEqual(JSON.parse(String(calls[0]?.init.body)), REQUEST);
+  }
+});
+
+for (const [name, respond] of [
+  ["HTML", () => new Response("<html>bad gateway</html>", { status: 502 })],
+  ["an empty body", () => new Response("")],
+  ["truncated JSON", () => new Response('{"v":1,"outcome":"gra')],
+  ["JSON of something else", () => Response.json({ error: "no" }, { status: 500 })],
+  ["a JSON null", () => Response.json(null)],
+  ["a redirect", () => Response.redirect("https://elsewhere.example.com", 307)],
+  ["a failed fetch", () => Promise.reject(new TypeError("fetch failed"))],
+] as const) {
+  test(`B75 over http ${name} is no answer, of unknown delivery`, async () => {
+    const { fetch } = answering(respond);
+    const host = http("https://leases.example.com", { token: TOKEN, fetch });
+    await assert.rejects(host.call(REQUEST, options()), (error: HostError) => {
+      assert.equal(error.delivery, "unknown");
+      assert.equal(error.retryAfterMs, undefined);
+      assert.ok(!`${error} ${JSON.stringify(error)}`.includes(TOKEN));
+      return true;
+    });
+  });
+}
+
+for (const [header, ms] of [
+  ["7", 7_000],
+  ["Wed, 21 Oct 2015 07:28:00 GMT", 0],
+  ["soon", undefined],
+] as const) {
+  test(`http honours Retry-After: ${header}`, async () => {
+    const respond = () => new Response("", { status: 503, headers: { "retry-after": header } });
+    const host = http("https://leases.example.com", { token: TOKEN, ...answering(respond) });
+    await assert.rejects(host.call(REQUEST, options()), (error: HostError) => {
+      assert.equal(error.retryAfterMs, ms);
+      return true;
+    });
+  });
+}
+
+test("http refuses a bad URL and a missing token at once", () => {
+  for (const url of ["", "leases.example.com", "ftp://leases.example.com"]) {
+    assert.throws(() => http(url, { token: TOKEN }), leaseError("INVALID", { reason: "url" }));
+  }
+  for (const token of ["", undefined, 5]) {
+    const bad = { token } as { token: string };
+    const made = () => http("https://leases.example.com", bad);
+    assert.throws(made, leaseError("INVALID", { reason: "token" }));
+  }
+});
+
+interface Stub {
+  call?(request: WireRequest): Promise<unknown>;
+  fetch?(url: string, init: RequestInit): Promise<Response>;
+}
+
+function namespace(stub: Stub) {
+  const names: string[] = [];
+  let stubs = 0;
+  return {
+    names,
+    get stubs() {
+      return stubs;
+    },
+    idFromName(name: string) {
+      names.push(name);
+      return name;
+    },
+    get(_id: string) {
+      stubs += 1;
+      return stub;
+    },
+  };
+}
+
+test("a Durable Object is called by RPC with the request alone, one object per key", async () => {
+  const answer = { v: 1, outcome: "inspected" };
+  const seen: unknown[][] = [];
+  const objects = namespace({
+    call: async (...args) => {
+      seen.push(args);
+      return answer;
+    },
+  });
+  const host = durableObject(objects);
+  assert.deepEqual(await host.call(REQUEST, options()), answer);
+  assert.deepEqual(seen, [[REQUEST]]);
+  assert.deepEqual(objects.names, [REQUEST.key]);
+});
+
+test("shard chooses the object", async () => {
+  const objects = namespace({ call: async () => ({}) });
+  const host = durableObject(objects, { shard: (key) => key.slice(0, 1) });
+  await host.call(REQUEST, options());
+  assert.deepEqual(objects.names, ["a"]);
+});
+
+test("B97 each attempt has a stub of its own, and an overloaded object is left alone", async () => {
+  const reset = Object.assign(new Error("reset"), { retryable: true });
+  const overloaded = Object.assign(new Error("overloaded"), { overloaded: true });
+  const errors = [reset, overloaded];
+  const objects = namespace({ call: () => Promise.reject(errors.shift()) });
+  const host = durableObject(objects);
+  await assert.rejects(host.call(REQUEST, options()), (error: HostError) => {
+    assert.deepEqual([error.delivery, error.retryAfterMs], ["unknown", undefined]);
+    assert.equal(error.cause, reset);
+    return true;
+  });
+  await assert.rejects(host.call(REQUEST, options()), (error: HostError) => {
+    assert.equal(error.delivery, "unknown");
+    assert.ok((error.retryAfterMs ?? 0) >= 500);
+    return true;
+  });
+  assert.equal(objects.stubs, 2);
+});
+
+test("a call by RPC is left when its answer is awaited no more", async () => {
+  const objects = namespace({ call: () => new Promise(() => {}) });
+  const controller = new AbortController();
+  const called = durableObject(objects).call(REQUEST, options(controller.signal));
+  controller.abort();
+  await assert.rejects(called);
+});
+
+test("via fetch posts to the object", async () => {
+  const answer = { v: 1, outcome: "inspected" };
+  const urls: string[] = [];
+  const objects = namespace({
+    fetch: async (url, init) => {
+      urls.push(url);
+      assert.deepEqual(JSON.parse(String(init.body)), REQUEST);
+      return Response.json(answer);
+    },
+  });
+  const host = durableObject(objects, { via: "fetch" });
+  assert.deepEqual(await host.call(REQUEST, options()), answer);
+  assert.ok(urls[0]?.endsWith("/v1/inspect"));
+});

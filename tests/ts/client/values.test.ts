@@ -1,0 +1,165 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { inspect } from "node:util";
+import type { AcquireOptions } from "leasehold";
+import { bench, leaseError, within } from "../support/bench.ts";
+
+const BAD_TIMES: readonly unknown[] = [
+  0,
+  -1,
+  1.5,
+  Number.NaN,
+  Number.POSITIVE_INFINITY,
+  2 ** 53,
+  "10s",
+  "1000",
+  null,
+  true,
+  1_000n,
+  {},
+];
+
+for (const ttlMs of [...BAD_TIMES, 1, 99, 86_400_001, 2 ** 31]) {
+  test(`B71 ttlMs ${inspect(ttlMs)} is INVALID before any I/O`, async () => {
+    const { clock, host, client } = bench();
+    const options = { ttlMs } as AcquireOptions;
+    await assert.rejects(client.acquire("k", options), leaseError("INVALID", { reason: "ttlMs" }));
+    const lease = await within(clock, 20, client.acquire("k"));
+    const bad = { ttlMs } as { ttlMs: number };
+    await assert.rejects(lease.renew(bad), leaseError("INVALID", { reason: "ttlMs" }));
+    await assert.rejects(lease.transfer("x", bad), leaseError("INVALID", { reason: "ttlMs" }));
+    assert.equal(lease.held, true);
+    assert.equal(host.requests.length, 1);
+  });
+}
+
+for (const ttlMs of [100, 999, 1_000, 1_500, 86_400_000]) {
+  test(`B71 ttlMs ${ttlMs} reaches the host as it is`, async () => {
+    const { clock, host, client } = bench({ latencyMs: 2 });
+    await within(clock, 20, client.acquire("k", { ttlMs }));
+    assert.equal(host.requests[0]?.request.ttlMs, ttlMs);
+  });
+}
+
+for (const waitMs of [...BAD_TIMES.slice(1), 86_400_001]) {
+  test(`waitMs ${inspect(waitMs)} is INVALID before any I/O`, async () => {
+    const { host, client } = bench();
+    const options = { waitMs } as AcquireOptions;
+    await assert.rejects(client.acquire("k", options), leaseError("INVALID", { reason: "waitMs" }));
+    assert.equal(host.requests.length, 0);
+  });
+}
+
+for (const text of ["", "\ud800", "a\udc00b", "k".repeat(10_000), 5, null, {}, Symbol("k")]) {
+  test(`B79 the text ${inspect(text).slice(0, 20)} is INVALID as key and as holder`, async () => {
+    const { clock, host, client } = bench();
+    const bad = text as string;
+    await assert.rejects(client.acquire(bad), leaseError("INVALID", { reason: "key" }));
+    await assert.rejects(client.inspect(bad), leaseError("INVALID", { reason: "key" }));
+    await assert.rejects(client.revoke(bad), leaseError("INVALID", { reason: "key" }));
+    if (text !== null) {
+      const acquired = client.acquire("k", { holder: bad });
+      await assert.rejects(acquired, leaseError("INVALID", { reason: "holder" }));
+    }
+    assert.equal(host.requests.length, 0);
+    const lease = await within(clock, 20, client.acquire("k"));
+    await assert.rejects(lease.transfer(bad), leaseError("INVALID", { reason: "successor" }));
+    assert.equal(lease.held, true);
+  });
+}
+
+for (const text of ["café", "cafe\u0301", "ключ🔒", "\0x", 'a"b\\c\n', "{}", " "]) {
+  test(`B79 B72 the text ${inspect(text)} is kept as it is, as key and as holder`, async () => {
+    const { clock, host, client } = bench();
+    const lease = await within(clock, 20, client.acquire(text, { holder: text }));
+    assert.equal(lease.key, text);
+    assert.equal(host.requests[0]?.request.key, text);
+    assert.equal(host.requests[0]?.request.holder, text);
+    assert.equal((await within(clock, 20, client.inspect(text)))?.holder, text);
+  });
+}
+
+test("B79 keys that differ only in Unicode form are different keys", async () => {
+  const { clock, client } = bench();
+  await within(clock, 20, client.acquire("café"));
+  assert.ok(await within(clock, 20, client.tryAcquire("cafe\u0301")));
+});
+
+for (const holder of ["12345", "1e3", "true", "null", "{}", "12345678901234567890"]) {
+  test(`B72 the holder ${holder} stays text`, async () => {
+    const { clock, client, rival } = bench();
+    const lease = await within(clock, 20, client.acquire("k", { holder }));
+    assert.equal(lease.holder, holder);
+    const held = rival().acquire("k", { waitMs: 0 });
+    await assert.rejects(within(clock, 20, held), leaseError("HELD", { holder }));
+  });
+}
+
+test("B72 a fence is exact beyond 2^53", async () => {
+  const { clock, host, client } = bench();
+  const id = "0123456789abcdef0123456789abcdef";
+  const fence = "9007199254740993";
+  const response = { v: 1, outcome: "granted", lease: id, fence, ttlMs: 30_000 };
+  host.next("acquire", { answer: { response } });
+  const lease = await within(clock, 20, client.acquire("k"));
+  assert.equal(lease.fence, 9_007_199_254_740_993n);
+  assert.equal(lease.toJSON().fence, fence);
+});
+
+test("a huge term from the host does not spin a timer", async () => {
+  const { clock, host, client } = bench();
+  const id = "0123456789abcdef0123456789abcdef";
+  const ttlMs = Number.MAX_SAFE_INTEGER;
+  const response = { v: 1, outcome: "granted", lease: id, fence: "1", ttlMs };
+  host.next("acquire", { answer: { response } });
+  const lease = await within(clock, 20, client.acquire("k", { renew: "manual" }));
+  await clock.advance(1_000);
+  assert.equal(lease.held, true);
+  assert.equal(host.requests.length, 1);
+});
+
+for (const [name, options, reason] of [
+  ["t1 0", { renewal: { t1: 0 } }, "renewal"],
+  ["t1 NaN", { renewal: { t1: Number.NaN } }, "renewal"],
+  ["t1 after jeopardy", { renewal: { t1: 0.7 } }, "renewal"],
+  ["t2 before t1", { renewal: { t1: 0.5, t2: 0.4 } }, "renewal"],
+  ["an unknown renew", { renew: "sometimes" }, "renewal"],
+] as const) {
+  test(`${name} is INVALID`, async () => {
+    const { host, client } = bench();
+    const acquired = client.acquire("k", options as AcquireOptions);
+    await assert.rejects(acquired, leaseError("INVALID", { reason }));
+    assert.equal(host.requests.length, 0);
+  });
+}
+
+test("errors tell the key and no secret", async () => {
+  const { clock, host, client, rival } = bench();
+  const holder = "alice@example.com";
+  const lease = await within(clock, 20, client.acquire("order:42", { holder, ttlMs: 1_000 }));
+  const errors: unknown[] = [];
+  await within(
+    clock,
+    20,
+    rival()
+      .acquire("order:42", { waitMs: 0 })
+      .catch((error) => errors.push(error)),
+  );
+  host.always("*", { answer: { error: new Error("down") } });
+  await clock.advance(2_000);
+  errors.push(lease.signal.reason);
+  for (const error of errors) {
+    const shown = `${error} ${inspect(error)} ${JSON.stringify(error)}`;
+    assert.ok(shown.includes("order:42"));
+    assert.ok(!shown.includes(holder));
+    assert.ok(!shown.includes(lease.id));
+    for (const { request } of host.requests) {
+      assert.ok(!shown.includes(request.op));
+    }
+  }
+  for (const object of [lease, client]) {
+    const shown = `${object} ${inspect(object, { depth: 9 })}`;
+    assert.ok(!shown.includes(lease.id));
+    assert.ok(!shown.includes(holder));
+  }
+});

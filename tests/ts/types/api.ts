@@ -71,7 +71,6 @@ export async function use(client = new LeaseClient(hosts[0] ?? memory())): Promi
   });
   lease.addEventListener("lost", ({ error }) => {
     is<Equal<typeof error, LeaseError>>();
-    is<Equal<typeof this, Lease>>();
   });
   lease.addEventListener("anything", () => {}, { once: true });
   const target: EventTarget = lease;

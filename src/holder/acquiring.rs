@@ -4,7 +4,7 @@ use alloc::boxed::Box;
 
 use crate::id::{AttemptId, LeaseId, OpId};
 use crate::protocol::{
-    Acquire, Credential, Granted, MAX_POLL, Operation, Request, Response, Transfer,
+    Acquire, Credential, Ended, Granted, MAX_POLL, Operation, Request, Response, Transfer,
 };
 use crate::time::{Instant, Span};
 
@@ -22,8 +22,6 @@ const MIN_POLL_GAP: Span = Span::from_millis(100);
 /// A holder that has no lease yet.
 pub(super) struct Acquiring {
     plan: Plan,
-    /// The id proposed for the grant.
-    lease: LeaseId,
     pursuit: Pursuit,
     /// Whether the next attempt begins a new op.
     anew: bool,
@@ -80,7 +78,7 @@ impl Plan {
     }
 
     /// Sends the first attempt of a new op.
-    fn begin(self, config: &Config, ctx: &mut Context) -> (LeaseId, Pursuit) {
+    fn begin(self, config: &Config, ctx: &mut Context) -> Pursuit {
         let lease = ctx.next_lease();
         let operation = match self.goal {
             Goal::Acquire => Operation::Acquire(Acquire {
@@ -103,7 +101,7 @@ impl Plan {
             operation,
         };
         let timeout = self.timeout(config, ctx.now);
-        (lease, Pursuit::start(ctx, request, timeout, false))
+        Pursuit::start(ctx, request, timeout, false)
     }
 }
 
@@ -124,11 +122,9 @@ impl Acquiring {
     /// Sends the first attempt.
     pub fn start(config: &Config, ctx: &mut Context, goal: Goal) -> Self {
         let plan = Plan::new(config, ctx.now, goal);
-        let (lease, pursuit) = plan.begin(config, ctx);
         Self {
             plan,
-            lease,
-            pursuit,
+            pursuit: plan.begin(config, ctx),
             anew: false,
             queued: false,
             standing: Failure::new(ErrorCode::Unavailable, "no-answer"),
@@ -180,9 +176,9 @@ impl Acquiring {
             }
             Response::NotHolder(ended) => match self.plan.goal {
                 Goal::Claim(_) => Next::Failed(super::lost(ended.name())),
-                Goal::Acquire => self.start_over(config, ctx),
+                Goal::Acquire => self.start_over(ctx, ended.name()),
             },
-            Response::Cancelled => self.start_over(config, ctx),
+            Response::Cancelled => self.start_over(ctx, Ended::Cancelled.name()),
             Response::Refused(refusal) => {
                 let passing = refusal.retry_after.is_some() && !self.plan.single;
                 let retry_after = refusal.retry_after;
@@ -215,8 +211,8 @@ impl Acquiring {
         if term.ends > ctx.now {
             return Next::Held(Box::new(Held::new(config, ctx, granted, term)));
         }
-        let ours = granted.lease == self.lease;
-        let next = self.start_over(config, ctx);
+        let ours = ctx.has_proposed(granted.lease);
+        let next = self.start_over(ctx, "granted-too-late");
         match (ours, next) {
             (true, Next::Failed(failure)) => Next::TooLate(granted.lease, Some(failure)),
             (true, _) => Next::TooLate(granted.lease, None),
@@ -225,20 +221,22 @@ impl Acquiring {
         }
     }
 
-    /// Asks for a new grant under a new op, if there is time.
-    fn start_over(&mut self, config: &Config, ctx: &mut Context) -> Next {
+    /// Asks for a new grant under a new op, if there is time. Not at once: a host that always answers
+    /// like this must not be asked as fast as it answers.
+    fn start_over(&mut self, ctx: &mut Context, reason: &'static str) -> Next {
         self.queued = false;
-        self.standing = Failure::new(ErrorCode::Unavailable, "granted-too-late");
+        self.standing = Failure::new(ErrorCode::Unavailable, reason);
         if self.plan.single || ctx.now >= self.plan.deadline {
             return Next::Failed(self.standing.clone());
         }
-        self.begin_anew(config, ctx);
+        self.anew = true;
+        self.pursuit.back_off(ctx, None);
         Next::Wait
     }
 
     fn begin_anew(&mut self, config: &Config, ctx: &mut Context) {
         self.anew = false;
-        (self.lease, self.pursuit) = self.plan.begin(config, ctx);
+        self.pursuit = self.plan.begin(config, ctx);
     }
 
     /// Takes note of an attempt that failed.

@@ -1,7 +1,7 @@
 //! What a holder is set up with, checked before anything is sent.
 
 use crate::name::{HolderName, Key};
-use crate::protocol::{Field, Invalid};
+use crate::protocol::{Field, Invalid, check_ttl, check_wait};
 use crate::time::{ClockBounds, Span};
 
 use super::term::Term;
@@ -45,11 +45,14 @@ impl Config {
         }
     }
 
-    /// Whether the parts fit together: renewal starts before jeopardy, jeopardy before the end.
+    /// Whether each part is legal and they fit together: renewal starts before jeopardy, jeopardy
+    /// before the end.
     ///
     /// # Errors
     /// [`Invalid`] naming the part that does not fit.
     pub(super) fn check(&self) -> Result<(), Invalid> {
+        check_ttl(self.ttl)?;
+        check_wait(self.wait)?;
         let ends = self
             .bounds
             .usable(self.ttl)

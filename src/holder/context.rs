@@ -23,6 +23,8 @@ pub(super) struct Context {
     /// How long an operation may take over all its attempts.
     pub op_timeout: Span,
     seed: Seed,
+    /// How many lease ids have been proposed.
+    proposed: u128,
     jitter: u64,
     attempts: u32,
     outputs: VecDeque<Output>,
@@ -34,6 +36,7 @@ impl Context {
             now: Instant::ZERO,
             op_timeout,
             seed,
+            proposed: 0,
             // The low half of the op seed; xorshift needs a non-zero state.
             jitter: (seed.ops & u128::from(u64::MAX)) as u64 | 1,
             attempts: 0,
@@ -47,17 +50,31 @@ impl Context {
     }
 
     pub fn next_lease(&mut self) -> LeaseId {
-        self.seed.leases = self.seed.leases.wrapping_add(1);
-        LeaseId::from_bits(self.seed.leases)
+        self.proposed += 1;
+        LeaseId::from_bits(self.seed.leases.wrapping_add(self.proposed))
+    }
+
+    /// Whether this holder has proposed this id. A re-entrant grant has one that it has not.
+    pub fn has_proposed(&self, lease: LeaseId) -> bool {
+        (1..=self.proposed).contains(&lease.to_bits().wrapping_sub(self.seed.leases))
     }
 
     /// `span`, shortened or lengthened by up to a tenth, so that many holders do not move in step.
     pub fn fuzz(&mut self, span: Span) -> Span {
+        span.scale(900 + self.random() % 201, 1_000)
+    }
+
+    /// `span`, lengthened by up to a tenth: for a pause that somebody asked for.
+    pub fn fuzz_up(&mut self, span: Span) -> Span {
+        span + span.scale(self.random() % 101, 1_000)
+    }
+
+    fn random(&mut self) -> u64 {
         // Xorshift64 (Marsaglia 2003): spread, not secrecy, is wanted here.
         self.jitter ^= self.jitter << 13;
         self.jitter ^= self.jitter >> 7;
         self.jitter ^= self.jitter << 17;
-        span.scale(900 + self.jitter % 201, 1_000)
+        self.jitter
     }
 
     pub fn send(&mut self, request: Request, timeout: Span, rebind: bool) -> AttemptId {

@@ -140,11 +140,10 @@ impl Pursuit {
 
     /// Puts the next attempt off for an exponentially growing pause, or as long as the host asked.
     pub fn back_off(&mut self, ctx: &mut Context, retry_after: Option<Span>) {
-        let pause = retry_after.unwrap_or_else(|| {
-            let doublings = self.failures.saturating_sub(1).min(16);
-            PAUSE.scale(1 << doublings, 1).min(MAX_PAUSE)
-        });
-        let pause = ctx.fuzz(pause);
+        let pause = match retry_after {
+            Some(asked) => ctx.fuzz_up(asked),
+            None => ctx.fuzz(pause_after(self.failures)),
+        };
         self.rest_until(ctx.now + pause);
     }
 
@@ -164,4 +163,9 @@ impl Pursuit {
             ctx.drop_attempt(attempt);
         }
     }
+}
+
+fn pause_after(failures: u32) -> Span {
+    let doublings = failures.saturating_sub(1).min(16);
+    PAUSE.scale(1 << doublings, 1).min(MAX_PAUSE)
 }

@@ -20,7 +20,14 @@ pub const MAX_POLL: Span = Span::from_secs(20);
 /// # Errors
 /// [`Invalid`] outside [`MIN_TTL`] to [`MAX_TTL`].
 pub fn parse_ttl(millis: u64) -> Result<Span, Invalid> {
-    let ttl = Span::from_millis(millis);
+    check_ttl(Span::from_millis(millis))
+}
+
+/// A grant's length, if it is a legal one.
+///
+/// # Errors
+/// [`Invalid`] outside [`MIN_TTL`] to [`MAX_TTL`].
+pub fn check_ttl(ttl: Span) -> Result<Span, Invalid> {
     if ttl < MIN_TTL || ttl > MAX_TTL {
         return Err(Invalid::new(
             Field::Ttl,
@@ -35,7 +42,14 @@ pub fn parse_ttl(millis: u64) -> Result<Span, Invalid> {
 /// # Errors
 /// [`Invalid`] above [`MAX_WAIT`].
 pub fn parse_wait(millis: u64) -> Result<Span, Invalid> {
-    let wait = Span::from_millis(millis);
+    check_wait(Span::from_millis(millis))
+}
+
+/// A wait's length, if it is a legal one.
+///
+/// # Errors
+/// [`Invalid`] above [`MAX_WAIT`].
+pub fn check_wait(wait: Span) -> Result<Span, Invalid> {
     if wait > MAX_WAIT {
         return Err(Invalid::new(
             Field::Wait,

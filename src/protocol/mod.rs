@@ -8,7 +8,9 @@ mod limits;
 mod refusal;
 pub mod wire;
 
-pub use limits::{MAX_POLL, MAX_TTL, MAX_WAIT, MIN_TTL, parse_ttl, parse_wait};
+pub use limits::{
+    MAX_POLL, MAX_TTL, MAX_WAIT, MIN_TTL, check_ttl, check_wait, parse_ttl, parse_wait,
+};
 pub use refusal::{Code, Field, Invalid, Refusal};
 
 use crate::fence::Fence;

@@ -187,6 +187,7 @@ impl Driver {
     pub fn run(&mut self, millis: u64, mut script: impl FnMut(&Send) -> Fate) {
         let end = at(millis);
         loop {
+            assert!(self.sends.len() < 20_000, "a storm");
             self.take_in(&mut script);
             let coming = self.coming.iter().map(|(at, _)| *at).min();
             let wake = self.wake.map(|(at, _)| at);

@@ -75,31 +75,28 @@ impl Ending {
                 }
             }
             Response::NotHolder(ended) => self.not_holder(ctx, ended),
-            Response::Granted(granted) => {
-                if let Way::Transfer(_, transfer) = &self.way {
-                    ctx.emit(Event::TransferSettled(Ok(Successor {
-                        holder: transfer.successor.clone(),
-                        lease: transfer.lease,
-                        fence: granted.fence,
-                        ttl: transfer.ttl,
-                    })));
-                }
-                Next::Over
+            response => self.done(ctx, &response),
+        }
+    }
+
+    /// Takes the answer that says it is done. Any other makes no sense: the host is asked again.
+    fn done(&mut self, ctx: &mut Context, response: &Response) -> Next {
+        match (&self.way, response) {
+            (Way::Release, Response::Released) => ctx.emit(Event::Released(Release::Done)),
+            (Way::Transfer(_, transfer), Response::Granted(granted)) => {
+                ctx.emit(Event::TransferSettled(Ok(Successor {
+                    holder: transfer.successor.clone(),
+                    lease: transfer.lease,
+                    fence: granted.fence,
+                    ttl: transfer.ttl,
+                })));
             }
-            Response::Released => {
-                ctx.emit(Event::Released(Release::Done));
-                Next::Over
-            }
-            Response::Cancelled
-            | Response::Held(_)
-            | Response::Inspected(_)
-            | Response::Queued { .. }
-            | Response::Renewed { .. }
-            | Response::Revoked(_) => {
+            _ => {
                 self.errand.back_off(ctx, None);
-                Next::Wait
+                return Next::Wait;
             }
         }
+        Next::Over
     }
 
     fn not_holder(&mut self, ctx: &mut Context, ended: Ended) -> Next {
@@ -113,8 +110,12 @@ impl Ending {
         Next::Over
     }
 
-    /// The host will not do it: a release is left to the term's end, a transfer has not happened.
+    /// The host will not do it: a release is left to the term's end. A transfer has not happened,
+    /// unless an earlier attempt got through and its answer was lost.
     fn refused(&mut self, ctx: &mut Context, failure: Failure) -> Next {
+        if self.errand.is_in_doubt() {
+            return self.give_up(ctx);
+        }
         match core::mem::replace(&mut self.way, Way::Release) {
             Way::Release => {
                 ctx.emit(Event::Released(Release::Unconfirmed));

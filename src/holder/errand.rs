@@ -44,6 +44,11 @@ impl Errand {
         self.pursuit.answered(now, attempt)
     }
 
+    /// Whether some attempt may have been carried out without our learning of it.
+    pub fn is_in_doubt(&self) -> bool {
+        self.pursuit.may_take_effect()
+    }
+
     /// Tries again later.
     pub fn back_off(&mut self, ctx: &mut Context, retry_after: Option<Span>) {
         self.pursuit.back_off(ctx, retry_after);

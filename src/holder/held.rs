@@ -132,7 +132,9 @@ impl Held {
         let outcome = match response {
             Response::Renewed { ttl } => {
                 let term = Term::new(config.bounds, sent, ctx.now, ttl, Span::ZERO);
-                self.term = self.term.later(term);
+                self.term = self
+                    .term
+                    .lasting_as(term.stopping_ahead_by(Term::lead(self.granted)));
                 Ok(())
             }
             Response::NotHolder(ended) => {
@@ -167,7 +169,8 @@ impl Held {
 
     fn renewed(&mut self, config: &Config, ctx: &mut Context, sent: Instant, ttl: Span) {
         let term = Term::new(config.bounds, sent, ctx.now, ttl, Span::ZERO);
-        if term.ends > self.term.ends {
+        let longer = term.ends > self.term.ends;
+        if longer {
             self.term = term;
             self.granted = ttl;
         }
@@ -182,14 +185,29 @@ impl Held {
             Asked::Next => {
                 self.asked = Asked::Now;
                 self.renew_at = Some(ctx.now);
+                return;
             }
             Asked::Now => {
                 self.asked = Asked::No;
                 ctx.emit(Event::RenewSettled(Ok(())));
-                self.schedule_renewal(ctx);
             }
-            Asked::No => self.schedule_renewal(ctx),
+            Asked::No => {}
         }
+        if longer {
+            self.schedule_renewal(ctx);
+        } else {
+            self.renew_later(ctx);
+        }
+    }
+
+    /// Plans the next renewal after one that has not lengthened the term. To count from the term's
+    /// start would make it due at once, and again with the next answer.
+    fn renew_later(&mut self, ctx: &mut Context) {
+        let left = self.remaining(ctx);
+        let shortest = self.granted.div(MIN_PAUSE_PART);
+        self.renew_at = self
+            .schedule
+            .map(|schedule| ctx.now + ctx.fuzz(schedule.first(left).max(shortest)));
     }
 
     /// A failed attempt costs nothing but the attempt: the lease is as valid as before.

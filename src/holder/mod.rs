@@ -27,7 +27,9 @@ use alloc::vec::Vec;
 
 use crate::id::{AttemptId, LeaseId};
 use crate::name::HolderName;
-use crate::protocol::{Credential, Invalid, Operation, Request, Response, Transfer};
+use crate::protocol::{
+    Credential, Invalid, Operation, Refusal, Request, Response, Transfer, check_ttl,
+};
 use crate::time::{Instant, Span};
 
 use acquiring::Acquiring;
@@ -239,9 +241,11 @@ impl Holder {
         }
     }
 
-    /// Answers a grant that comes after the end with a release.
+    /// Answers a grant that comes after the end with a release, if it was made to this holder: a
+    /// re-entrant one may be another's lease, which is not ours to give back.
     fn refuse_life(&mut self, response: Response) {
         if let Response::Granted(granted) = response
+            && self.ctx.has_proposed(granted.lease)
             && !self.closed
         {
             self.take_back(Operation::Release(Credential::Lease(granted.lease)));
@@ -374,14 +378,23 @@ impl Holder {
     }
 
     fn release(&mut self) {
-        if let Phase::Held(held) = core::mem::replace(&mut self.phase, Phase::Over) {
-            self.phase = Phase::Ending(Ending::release(&self.config, &mut self.ctx, held));
+        match core::mem::replace(&mut self.phase, Phase::Over) {
+            Phase::Held(held) => {
+                self.phase = Phase::Ending(Ending::release(&self.config, &mut self.ctx, held));
+            }
+            other => self.phase = other,
         }
     }
 
     fn renew(&mut self, ttl: Option<Span>) {
         match &mut self.phase {
-            Phase::Held(held) => held.renew_now(&self.config, &mut self.ctx, ttl),
+            Phase::Held(held) => match ttl.map(check_ttl) {
+                Some(Err(invalid)) => {
+                    let failure = Failure::from(Refusal::from(invalid));
+                    self.ctx.emit(Event::RenewSettled(Err(failure)));
+                }
+                Some(Ok(_)) | None => held.renew_now(&self.config, &mut self.ctx, ttl),
+            },
             Phase::New(_) | Phase::Acquiring(_) | Phase::Ending(_) | Phase::Over => {
                 self.ctx.emit(Event::RenewSettled(Err(lost("not-held"))));
             }
@@ -389,6 +402,10 @@ impl Holder {
     }
 
     fn transfer(&mut self, successor: HolderName, lease: LeaseId, ttl: Span) {
+        if let (Phase::Held(_), Err(invalid)) = (&self.phase, check_ttl(ttl)) {
+            let failure = Failure::from(Refusal::from(invalid));
+            return self.ctx.emit(Event::TransferSettled(Err(failure)));
+        }
         match core::mem::replace(&mut self.phase, Phase::Over) {
             Phase::Held(held) => {
                 let transfer = Transfer {

@@ -37,6 +37,14 @@ impl Term {
         }
     }
 
+    /// The same term, left this much before its last valid instant.
+    pub fn stopping_ahead_by(self, lead: Span) -> Self {
+        Self {
+            ends: self.valid_until - lead,
+            ..self
+        }
+    }
+
     /// How long before the last valid instant the holder stops: time to wind down in.
     pub fn lead(ttl: Span) -> Span {
         ttl.div(20).min(Span::from_millis(500))
@@ -47,9 +55,17 @@ impl Term {
         ttl.scale(2, 3)
     }
 
-    /// Whichever of two terms ends later. A renewal never shortens what was granted before.
-    pub fn later(self, other: Self) -> Self {
-        if other.ends > self.ends { other } else { self }
+    /// This term, as long as `other` if that ends later: never shorter than it was, and begun when
+    /// it began.
+    pub fn lasting_as(self, other: Self) -> Self {
+        if other.ends > self.ends {
+            Self {
+                begins: self.begins,
+                ..other
+            }
+        } else {
+            self
+        }
     }
 }
 

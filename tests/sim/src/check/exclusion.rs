@@ -1,0 +1,150 @@
+//! Guarantee A: by true time, at most one holder believes that it holds a key.
+
+use std::collections::BTreeMap;
+
+use leasehold::fence::Fence;
+use leasehold::id::LeaseId;
+
+use crate::machine::TrueTime;
+
+/// A stretch of true time in which one holder, asked at any instant by its own clock, would have
+/// said that it holds the key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Belief {
+    /// The key's number.
+    pub key: usize,
+    /// Who.
+    pub who: Who,
+    /// Under which grant.
+    pub lease: LeaseId,
+    /// With which fence.
+    pub fence: Fence,
+    /// From when on.
+    pub from: TrueTime,
+    /// Until before when.
+    pub until: TrueTime,
+}
+
+impl Belief {
+    fn grant(&self) -> (usize, LeaseId, Fence) {
+        (self.key, self.lease, self.fence)
+    }
+}
+
+/// One holder: a client in one of its lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Who {
+    /// The client.
+    pub client: usize,
+    /// Which of its lives.
+    pub life: u32,
+}
+
+impl Who {
+    /// Nobody who ever believes.
+    pub const NOBODY: Self = Self {
+        client: usize::MAX,
+        life: 0,
+    };
+}
+
+/// All beliefs of a run.
+#[derive(Default)]
+pub struct Exclusion {
+    beliefs: Vec<Belief>,
+    ended: BTreeMap<(usize, LeaseId), Vec<(Who, TrueTime)>>,
+}
+
+impl Exclusion {
+    /// Takes note of a belief that has ended.
+    pub fn believed(&mut self, belief: Belief) {
+        self.beliefs.push(belief);
+    }
+
+    /// Somebody who was entitled to has ended this lease. Objects that share a lease by re-entrant
+    /// acquire are one holder: what one of them ends, the others do not count as holding. Whether
+    /// `by` itself goes on believing is not excused.
+    pub fn ended(&mut self, key: usize, lease: LeaseId, by: Who, at: TrueTime) {
+        self.ended.entry((key, lease)).or_default().push((by, at));
+    }
+
+    /// Two beliefs in different grants of one key at one time, if there are such.
+    pub fn overlap(&self) -> Option<(Belief, Belief)> {
+        let mut beliefs: Vec<Belief> = self.beliefs.iter().map(|b| self.clip(*b)).collect();
+        beliefs.retain(|belief| belief.from < belief.until);
+        beliefs.sort_by_key(|belief| (belief.key, belief.from));
+        let mut running: Vec<Belief> = Vec::new();
+        for belief in beliefs {
+            running.retain(|other| other.key == belief.key && other.until > belief.from);
+            if let Some(other) = running.iter().find(|other| other.grant() != belief.grant()) {
+                return Some((*other, belief));
+            }
+            running.push(belief);
+        }
+        None
+    }
+
+    fn clip(&self, belief: Belief) -> Belief {
+        let ended = self.ended.get(&(belief.key, belief.lease));
+        let by_others = ended
+            .into_iter()
+            .flatten()
+            .filter(|(by, _)| *by != belief.who);
+        let until = by_others.map(|(_, at)| *at).min();
+        Belief {
+            until: belief.until.min(until.unwrap_or(belief.until)),
+            ..belief
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn belief(key: usize, lease: u128, from: TrueTime, until: TrueTime) -> Belief {
+        Belief {
+            key,
+            who: Who { client: 0, life: 0 },
+            lease: LeaseId::from_bits(lease),
+            fence: Fence::from_value(lease as u64),
+            from,
+            until,
+        }
+    }
+
+    fn overlaps(beliefs: &[Belief]) -> bool {
+        let mut exclusion = Exclusion::default();
+        beliefs.iter().for_each(|b| exclusion.believed(*b));
+        exclusion.overlap().is_some()
+    }
+
+    #[test]
+    fn finds_an_overlap_behind_a_longer_one() {
+        assert!(overlaps(&[belief(0, 1, 0, 100), belief(0, 2, 99, 120)]));
+        assert!(overlaps(&[
+            belief(0, 1, 0, 100),
+            belief(0, 1, 10, 20),
+            belief(0, 2, 50, 60),
+        ]));
+    }
+
+    #[test]
+    fn touching_sharing_and_other_keys_are_fine() {
+        assert!(!overlaps(&[belief(0, 1, 0, 100), belief(0, 2, 100, 120)]));
+        assert!(!overlaps(&[belief(0, 1, 0, 100), belief(0, 1, 50, 120)]));
+        assert!(!overlaps(&[belief(0, 1, 0, 100), belief(1, 2, 50, 120)]));
+    }
+
+    #[test]
+    fn what_another_has_ended_is_excused_what_one_has_ended_oneself_is_not() {
+        let mut exclusion = Exclusion::default();
+        exclusion.believed(belief(0, 1, 0, 100));
+        exclusion.believed(belief(0, 2, 50, 120));
+        let lease = LeaseId::from_bits(1);
+        exclusion.ended(0, lease, Who { client: 0, life: 0 }, 50);
+        assert!(exclusion.overlap().is_some());
+        exclusion.ended(0, lease, Who::NOBODY, 50);
+        assert!(exclusion.overlap().is_none());
+    }
+}

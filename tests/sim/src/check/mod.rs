@@ -1,0 +1,79 @@
+//! What must be true of every run, one file per rule.
+
+mod bounds;
+mod deadline;
+mod durability;
+mod exclusion;
+mod fences;
+mod idempotence;
+mod orphans;
+mod queue;
+mod resource;
+mod terminal;
+
+pub use bounds::{HolderBounds, HostBounds};
+pub use deadline::{Deadline, Shown};
+pub use durability::Durability;
+pub use exclusion::{Belief, Exclusion, Who};
+pub use fences::Fences;
+pub use idempotence::Idempotence;
+pub use orphans::Orphans;
+pub use queue::Queues;
+pub use resource::Resource;
+pub use terminal::Terminal;
+
+use leasehold::host::{GrantRecord, HostOutput, ReplyTo};
+use leasehold::name::Key;
+use leasehold::protocol::Request;
+use leasehold::time::Instant;
+
+use crate::store::Store;
+
+/// A rule that was broken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Which rule, by the name of its file here.
+    pub check: &'static str,
+    /// What happened.
+    pub what: String,
+}
+
+/// What a check says.
+pub type Verdict = Result<(), Violation>;
+
+/// Breaks the rule `check` unless `holds`.
+pub fn ensure(holds: bool, check: &'static str, what: impl FnOnce() -> String) -> Verdict {
+    if holds {
+        return Ok(());
+    }
+    Err(Violation {
+        check,
+        what: what(),
+    })
+}
+
+/// One input of the host with everything that came of it, carried out in full.
+pub struct HostStep<'a> {
+    /// The host's time, never running back.
+    pub now: Instant,
+    /// The request, if the input was one.
+    pub request: Option<(ReplyTo, &'a Request)>,
+    /// Everything that came of it.
+    pub outputs: &'a [HostOutput],
+    /// The grants that began and stand at the end of the step.
+    pub granted: &'a [NewGrant],
+    /// The storage afterwards.
+    pub store: &'a Store,
+    /// The alarm that is set afterwards.
+    pub alarm: Option<Instant>,
+}
+
+/// A grant that began in a step.
+pub struct NewGrant {
+    /// The key.
+    pub key: Key,
+    /// The grant.
+    pub grant: GrantRecord,
+    /// Its place in the queue, if it came from there.
+    pub waiter: Option<u64>,
+}

@@ -1,0 +1,45 @@
+//! No orphan: once the network is well, what a cancelled or failed acquire was given is soon gone.
+
+use leasehold::id::{LeaseId, OpId};
+use leasehold::name::Key;
+use leasehold::time::Instant;
+
+use super::{Verdict, ensure};
+use crate::store::Store;
+
+const CHECK: &str = "orphans";
+
+/// What one holder has asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Orphans {
+    asked: Vec<(OpId, LeaseId)>,
+}
+
+impl Orphans {
+    /// An acquire or a claim was sent.
+    pub fn asked(&mut self, op: OpId, lease: LeaseId) {
+        if !self.asked.contains(&(op, lease)) {
+            self.asked.push((op, lease));
+        }
+    }
+
+    /// The holder has ended without a lease, and a while has passed.
+    ///
+    /// # Errors
+    /// When the host still keeps something for it.
+    pub fn gone(&self, key: &Key, store: &Store, now: Instant) -> Verdict {
+        let grant = store.key(key).and_then(|record| record.grant.as_ref());
+        let grant = grant.filter(|grant| grant.expires > now);
+        for (op, lease) in &self.asked {
+            let granted = grant.is_some_and(|grant| grant.op == *op && grant.lease == *lease);
+            ensure(!granted, CHECK, || {
+                format!("{key:?} is granted to one who gave up")
+            })?;
+            let waits = store.waiters(key).any(|waiter| waiter.op == *op);
+            ensure(!waits, CHECK, || {
+                format!("one who gave up waits for {key:?}")
+            })?;
+        }
+        Ok(())
+    }
+}

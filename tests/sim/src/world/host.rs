@@ -1,0 +1,396 @@
+//! The host's side: its storage, its alarm, its clock, its crashes.
+
+use std::collections::BTreeMap;
+
+use leasehold::fence::Fence;
+use leasehold::holder::Delivery;
+use leasehold::host::{Host, HostConfig, HostInput, HostOutput, Mutation, ReplyTo};
+use leasehold::id::OpId;
+use leasehold::name::Key;
+use leasehold::protocol::{Credential, Operation, Request, Response};
+use leasehold::time::Instant;
+
+use super::network::{From, Parcel};
+use super::{Event, Stage, World};
+use crate::check::{Durability, HostBounds, HostStep, NewGrant, Verdict};
+use crate::fault::Fault;
+use crate::store::Store;
+
+/// The host and what is around it.
+pub struct HostNode {
+    /// The machine, unless it is down.
+    host: Option<Host>,
+    config: HostConfig,
+    /// What survives.
+    pub store: Store,
+    /// The latest instant the running host was given.
+    pub seen: Instant,
+    alarm: Option<Instant>,
+    alarm_number: u64,
+    /// How far its clock is ahead of its machine's wall clock, in µs.
+    offset: u64,
+    asked: BTreeMap<ReplyTo, Asked>,
+    next_reply: u64,
+    /// What came while its process stood still.
+    pub piled_up: Vec<Event>,
+}
+
+/// A request that has had no answer yet.
+struct Asked {
+    from: From,
+    key: Key,
+    op: OpId,
+    reentrant: bool,
+}
+
+impl HostNode {
+    /// A new host whose clock is so far ahead.
+    pub fn new(config: HostConfig, offset: u64) -> Self {
+        Self {
+            host: Some(Host::new(config)),
+            config,
+            store: Store::default(),
+            seen: Instant::ZERO,
+            alarm: None,
+            alarm_number: 0,
+            offset,
+            asked: BTreeMap::new(),
+            next_reply: 0,
+            piled_up: Vec::new(),
+        }
+    }
+
+    /// Whether it is up.
+    pub fn is_up(&self) -> bool {
+        self.host.is_some()
+    }
+}
+
+impl World {
+    /// A request arrives.
+    pub(super) fn reach_host(&mut self, parcel: Parcel) -> Verdict {
+        if self.host_stands_still() {
+            self.host.piled_up.push(Event::ToHost(Box::new(parcel)));
+            return Ok(());
+        }
+        let Parcel { from, request } = parcel;
+        if !self.host.is_up() {
+            if self.rng.per_mille(500) {
+                self.fail(from, Delivery::Unknown);
+            }
+            return Ok(());
+        }
+        self.host.next_reply += 1;
+        let to = ReplyTo(self.host.next_reply);
+        let reentrant =
+            matches!(&request.operation, Operation::Acquire(acquire) if acquire.reentrant);
+        let asked = Asked {
+            from,
+            key: request.key.clone(),
+            op: request.op,
+            reentrant,
+        };
+        self.host.asked.insert(to, asked);
+        self.note_end(from, &request);
+        self.tell_host(HostInput::Request(to, request))
+    }
+
+    /// A client has dropped an attempt; the host may notice.
+    pub(super) fn hang_up(&mut self, from: From) -> Verdict {
+        let asked = self.host.asked.iter().find(|(_, asked)| asked.from == from);
+        let Some(to) = asked.map(|(to, _)| *to) else {
+            return Ok(());
+        };
+        if !self.host.is_up() {
+            return Ok(());
+        }
+        self.host.asked.remove(&to);
+        self.tell_host(HostInput::Gone(to))
+    }
+
+    /// The alarm goes off.
+    pub(super) fn alarm(&mut self, number: u64) -> Verdict {
+        if number != self.host.alarm_number || !self.host.is_up() {
+            return Ok(());
+        }
+        let Some(at) = self.host.alarm else {
+            return Ok(());
+        };
+        if self.host_stands_still() {
+            self.host.piled_up.push(Event::Alarm { number });
+            return Ok(());
+        }
+        if self.host_now() < at {
+            self.set_alarm_event();
+            return Ok(());
+        }
+        self.tell_host(HostInput::Tick)
+    }
+
+    /// An embedded host sleeps with its process.
+    pub(super) fn host_stands_still(&self) -> bool {
+        self.scenario.is_embedded() && self.machines[0].is_asleep()
+    }
+
+    /// Steps the host's clock within its band. Says whether it went forward.
+    pub(super) fn move_host_clock(&mut self) -> bool {
+        let before = self.host.offset;
+        self.host.offset = self.rng.range(0, self.scenario.host_band);
+        self.host.offset > before
+    }
+
+    /// The host comes back, perhaps on another machine.
+    pub(super) fn host_up(&mut self) -> Verdict {
+        if self.host.is_up() {
+            return Ok(());
+        }
+        if self.stage == Stage::Faulty && self.scenario.host_band > 0 && self.rng.per_mille(600) {
+            let ahead = self.move_host_clock();
+            self.tally.count(if ahead {
+                Fault::HostAhead
+            } else {
+                Fault::HostBehind
+            });
+        }
+        let now = self.host_now();
+        let snapshot = self.host.store.snapshot();
+        let written = snapshot.keys.iter().map(|record| record.written).max();
+        self.host.seen = now.max(written.unwrap_or(now));
+        self.host.host = Some(Host::restore(self.host.config, snapshot, now));
+        let waiters = self.host.store.all_waiters().map(|waiter| waiter.op);
+        self.queues.restored(waiters, self.host.seen);
+        self.trace.note(self.now, || format!("host up at {now:?}"));
+        self.set_alarm_event();
+        Ok(())
+    }
+
+    /// What the host's clock shows.
+    fn host_now(&mut self) -> Instant {
+        if self.scenario.is_embedded() {
+            return self.read_clock(0);
+        }
+        let (_, wall) = self.machines[0].sample(self.now);
+        // A Durable Object's clock shows whole milliseconds.
+        let micros = wall.as_micros() + self.host.offset;
+        Instant::from_millis(micros / 1_000)
+    }
+
+    /// Gives the host one input and carries out what comes of it.
+    pub(super) fn tell_host(&mut self, input: HostInput) -> Verdict {
+        let now = self.host_now();
+        self.host.seen = self.host.seen.max(now);
+        self.queues.input(&input, self.host.seen);
+        self.trace
+            .note(self.now, || format!("host {now:?} <- {input:?}"));
+        let request = match &input {
+            HostInput::Request(to, request) => Some((*to, request.clone())),
+            HostInput::Gone(_) | HostInput::Tick => None,
+        };
+        let Some(host) = &mut self.host.host else {
+            return Ok(());
+        };
+        host.handle(now, input);
+        let outputs: Vec<HostOutput> = std::iter::from_fn(|| host.poll_output()).collect();
+        Durability::order(&outputs)?;
+        if self.rng.per_mille(self.odds.crash) {
+            return self.crash_in(request, &outputs);
+        }
+        self.carry_out_all(request, &outputs)
+    }
+
+    fn carry_out_all(
+        &mut self,
+        request: Option<(ReplyTo, Request)>,
+        outputs: &[HostOutput],
+    ) -> Verdict {
+        let granted = self.new_grants(outputs);
+        self.carry_out(outputs)?;
+        let step = HostStep {
+            now: self.host.seen,
+            request: request.as_ref().map(|(to, request)| (*to, request)),
+            outputs,
+            granted: &granted,
+            store: &self.host.store,
+            alarm: self.host.alarm,
+        };
+        self.queues.step(&step)?;
+        HostBounds::step(&self.host.config, &step)
+    }
+
+    /// The host goes down in the middle of a step or right after it.
+    fn crash_in(&mut self, request: Option<(ReplyTo, Request)>, outputs: &[HostOutput]) -> Verdict {
+        let persists = outputs
+            .iter()
+            .take_while(|output| matches!(output, HostOutput::Persist(_)))
+            .count();
+        let cut = self.rng.range(0, outputs.len() as u64) as usize;
+        // One step is one transaction, unless this run tears them.
+        let (fault, done) = if cut == outputs.len() {
+            (Fault::CrashIdle, cut)
+        } else if cut < persists && (cut == 0 || !self.scenario.torn_steps) {
+            (Fault::CrashBeforePersist, 0)
+        } else if cut < persists {
+            (Fault::CrashAmidPersist, cut)
+        } else if cut == persists {
+            (Fault::CrashAfterPersist, cut)
+        } else {
+            (Fault::CrashAmidReplies, cut)
+        };
+        self.tally.count(fault);
+        self.trace
+            .note(self.now, || format!("host goes down: {fault:?}"));
+        if fault == Fault::CrashIdle {
+            self.carry_out_all(request, outputs)?;
+            if let Some(memory) = self.host.host.take() {
+                let HostNode {
+                    config,
+                    store,
+                    seen,
+                    ..
+                } = &self.host;
+                Durability::restored(memory, *config, store, *seen)?;
+            }
+        } else {
+            self.carry_out(&outputs[..done])?;
+        }
+        self.host.host = None;
+        self.host.alarm_number += 1;
+        self.queues.crashed();
+        for (_, asked) in std::mem::take(&mut self.host.asked) {
+            if self.rng.per_mille(500) {
+                self.fail(asked.from, Delivery::Unknown);
+            }
+        }
+        let downtime = self.rng.magnitude(1_000, 20_000_000);
+        self.agenda.put(self.now + downtime, Event::HostUp);
+        Ok(())
+    }
+
+    fn carry_out(&mut self, outputs: &[HostOutput]) -> Verdict {
+        for output in outputs {
+            self.trace
+                .note(self.now, || format!("host      -> {output:?}"));
+            match output {
+                HostOutput::Alarm(at) => self.set_alarm(*at),
+                HostOutput::Persist(mutation) => {
+                    self.fences.stored(mutation)?;
+                    self.idempotence.stored(mutation)?;
+                    self.host.store.apply(mutation.clone());
+                }
+                HostOutput::Reply(to, response) => self.reply(*to, response)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn reply(&mut self, to: ReplyTo, response: &Response) -> Verdict {
+        let Some(asked) = self.host.asked.remove(&to) else {
+            return Ok(());
+        };
+        if let Response::Granted(granted) = response {
+            let Asked {
+                key, op, reentrant, ..
+            } = &asked;
+            self.fences.told(key, granted)?;
+            self.idempotence
+                .told(*op, granted.lease, granted.fence, *reentrant)?;
+        }
+        self.send_back(asked.from, response.clone());
+        Ok(())
+    }
+
+    fn set_alarm(&mut self, at: Option<Instant>) {
+        self.host.alarm = at;
+        self.host.alarm_number += 1;
+        let Some(at) = at else {
+            return;
+        };
+        if !self.rng.per_mille(self.odds.alarm) {
+            return self.set_alarm_event();
+        }
+        match self.rng.below(3) {
+            0 => self.tally.count(Fault::AlarmLost),
+            1 => {
+                self.tally.count(Fault::AlarmDoubled);
+                self.set_alarm_event();
+                self.set_alarm_event();
+            }
+            _ => {
+                self.tally.count(Fault::AlarmLate);
+                let number = self.host.alarm_number;
+                let late = self.rng.magnitude(1_000, 30_000_000);
+                let due = self.true_time_of(at) + late;
+                self.agenda.put(due, Event::Alarm { number });
+            }
+        }
+    }
+
+    /// Lets the alarm, if one is set, go off in time.
+    pub(super) fn set_alarm_event(&mut self) {
+        if let Some(at) = self.host.alarm {
+            let number = self.host.alarm_number;
+            let due = self.true_time_of(at);
+            self.agenda.put(due, Event::Alarm { number });
+        }
+    }
+
+    /// About when the host's clock will show this; never much later.
+    fn true_time_of(&mut self, at: Instant) -> u64 {
+        let now = self.host_now();
+        let left = at.since(now).as_micros().max(1_000);
+        self.now + self.machines[0].true_time_for(left)
+    }
+
+    /// The grants that begin with these outputs and stand when they are carried out.
+    fn new_grants(&self, outputs: &[HostOutput]) -> Vec<NewGrant> {
+        let mut granted = Vec::new();
+        for output in outputs {
+            let HostOutput::Persist(Mutation::PutKey(record)) = output else {
+                continue;
+            };
+            let before = self.host.store.key(&record.key);
+            let fence = before.map_or(Fence::NONE, |before| before.fence);
+            let Some(grant) = record.grant.as_ref().filter(|_| record.fence > fence) else {
+                continue;
+            };
+            granted.retain(|other: &NewGrant| other.key != record.key);
+            let waiter = outputs.iter().find_map(|output| match output {
+                HostOutput::Persist(Mutation::DeleteWaiter { key, number })
+                    if *key == record.key =>
+                {
+                    let mut waiters = self.host.store.waiters(key);
+                    let waiter = waiters.find(|waiter| waiter.number == *number)?;
+                    (waiter.op == grant.op).then_some(*number)
+                }
+                _ => None,
+            });
+            granted.push(NewGrant {
+                key: record.key.clone(),
+                grant: grant.clone(),
+                waiter,
+            });
+        }
+        granted
+    }
+
+    /// Takes note that the request ends the running grant for all that share it.
+    fn note_end(&mut self, from: From, request: &Request) {
+        let record = self.host.store.key(&request.key);
+        let grant = record.and_then(|record| record.grant.as_ref());
+        let key = self.keys.iter().position(|key| *key == request.key);
+        let (Some(grant), Some(key)) = (grant, key) else {
+            return;
+        };
+        let named = Credential::Lease(grant.lease);
+        let ends = match &request.operation {
+            Operation::Cancel => request.op == grant.op,
+            Operation::Release(credential) => *credential == named,
+            Operation::Revoke => true,
+            Operation::Transfer(transfer) => transfer.credential == named,
+            _ => false,
+        };
+        if ends {
+            self.exclusion.ended(key, grant.lease, from.who, self.now);
+        }
+    }
+}

@@ -1,5 +1,5 @@
 // Refuses a dependency whose licence we haven't agreed to. Needs no network.
-// Usage: node licences.mjs <cargo>, from the repository's folder.
+// Usage: node licences.mjs <cargo> <binding's package>..., from the repository's folder.
 
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -19,7 +19,7 @@ const SHIPPED = new Set([
 // What only builds or tests us may ask for more: none of it reaches a user.
 const TOOLS = new Set([...SHIPPED, "BlueOak-1.0.0", "CC0-1.0", "LGPL-3.0-or-later", "MPL-2.0"]);
 
-const BINDINGS = ["leasehold-client", "leasehold-memory", "leasehold-durable-object"];
+const [cargo, ...bindings] = process.argv.slice(2);
 
 /** Whether one can use it under licences of the set alone: `OR` is our choice, `AND` is not. */
 function isAllowed(expression, allowed) {
@@ -71,7 +71,7 @@ function compiledIn({ packages, resolve }) {
   const nodes = new Map(resolve.nodes.map((n) => [n.id, n]));
   const isMacro = (id) => byId.get(id).targets.some((t) => t.kind.includes("proc-macro"));
   const found = new Set();
-  const queue = packages.filter((p) => BINDINGS.includes(p.name)).map((p) => p.id);
+  const queue = packages.filter((p) => bindings.includes(p.name)).map((p) => p.id);
   while (queue.length > 0) {
     const id = queue.pop();
     if (found.has(id) || isMacro(id)) continue;
@@ -92,7 +92,6 @@ function judge(name, licence, isShipped) {
   }
 }
 
-const cargo = process.argv[2];
 const host = execFileSync("rustc", ["-vV"], { encoding: "utf8" }).match(/^host: (.*)$/m)[1];
 const forWasm = metadata(cargo, "--filter-platform=wasm32-unknown-unknown");
 const shipped = compiledIn(forWasm);

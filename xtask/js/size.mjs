@@ -1,16 +1,17 @@
-// Prints the raw, gzip and brotli bytes of the bundled entries, then of the wasm file.
-// Usage: node size.mjs <entry.js>... <file.wasm>, from the repository's folder.
+// Prints the raw, gzip and brotli bytes of the bundled entries, then of all wasm files.
+// Usage: node size.mjs <entry.js>... <file.wasm>..., from the repository's folder.
 
 import { readFile } from "node:fs/promises";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import { build } from "esbuild";
 
 const files = process.argv.slice(2);
-const wasm = files.pop();
+const entries = files.filter((file) => file.endsWith(".js"));
+const wasm = files.filter((file) => file.endsWith(".wasm"));
 
 const bundled = await build({
   stdin: {
-    contents: files.map((file) => `export * from "./${file}";`).join("\n"),
+    contents: entries.map((file) => `export * from "./${file}";`).join("\n"),
     resolveDir: process.cwd(),
   },
   bundle: true,
@@ -24,10 +25,15 @@ const bundled = await build({
   logLevel: "warning",
 });
 
-for (const bytes of [bundled.outputFiles[0].contents, await readFile(wasm)]) {
+function sizes(bytes) {
   const gzip = gzipSync(bytes, { level: 9 });
   const brotli = brotliCompressSync(bytes, {
     params: { [constants.BROTLI_PARAM_QUALITY]: constants.BROTLI_MAX_QUALITY },
   });
-  console.log(bytes.length, gzip.length, brotli.length);
+  return [bytes.length, gzip.length, brotli.length];
 }
+
+// Each wasm file is compressed by itself, as it is served.
+const each = await Promise.all(wasm.map(async (file) => sizes(await readFile(file))));
+console.log(sizes(bundled.outputFiles[0].contents).join(" "));
+console.log([0, 1, 2].map((i) => each.reduce((sum, one) => sum + one[i], 0)).join(" "));

@@ -6,6 +6,7 @@ use crate::files::Repo;
 use crate::node::Node;
 use crate::package;
 use crate::shell::{Cmd, Error, Result, Steps, find_program};
+use crate::wasm::BINDINGS;
 use crate::wasm_toolchain::cargo;
 
 /// Builds (types are generated), then runs every check.
@@ -37,6 +38,7 @@ pub fn run(repo: &Repo) -> Result {
         node.node()
             .arg(repo.path("xtask/js/licences.mjs"))
             .arg(cargo())
+            .args(BINDINGS.iter().map(|binding| binding.package()))
             .stream()
     });
     steps.run("no paths of one machine", || no_machine_paths(repo));

@@ -12,7 +12,7 @@ const KB: f64 = 1024.0;
 struct Bundle {
     name: &'static str,
     entries: &'static [&'static str],
-    wasm: &'static str,
+    wasm: &'static [&'static str],
     limits: Option<Limits>,
 }
 
@@ -27,7 +27,7 @@ const BUNDLES: [Bundle; 4] = [
     Bundle {
         name: "client",
         entries: &["index.js"],
-        wasm: "client",
+        wasm: &["client"],
         limits: Some(Limits {
             target: 19.5,
             ceiling: 30.0,
@@ -36,19 +36,19 @@ const BUNDLES: [Bundle; 4] = [
     Bundle {
         name: "upstash",
         entries: &["index.js", "upstash.js"],
-        wasm: "client",
+        wasm: &["client", "redis"],
         limits: None,
     },
     Bundle {
         name: "memory",
         entries: &["memory.js"],
-        wasm: "memory",
+        wasm: &["memory"],
         limits: None,
     },
     Bundle {
         name: "host",
         entries: &["host.js"],
-        wasm: "host",
+        wasm: &["host"],
         limits: Some(Limits {
             target: 64.0,
             ceiling: 64.0,
@@ -114,7 +114,11 @@ fn kb(bytes: u32) -> f64 {
 impl Bundle {
     fn files(&self) -> impl Iterator<Item = String> {
         let entries = self.entries.iter().map(|entry| format!("pkg/dist/{entry}"));
-        entries.chain([format!("pkg/wasm/{0}/{0}_bg.wasm", self.wasm)])
+        let wasm = self
+            .wasm
+            .iter()
+            .map(|name| format!("pkg/wasm/{name}/{name}_bg.wasm"));
+        entries.chain(wasm)
     }
 
     fn missing(&self, repo: &Repo) -> Vec<String> {

@@ -1,7 +1,7 @@
 import type { Holder } from "#client-wasm";
 import { type Clock, unref } from "./clock.js";
 import { type Deferred, deferred } from "./deferred.js";
-import { checked, type Failure, HostError, type LeaseError, toLeaseError } from "./errors.js";
+import { checked, type Failure, HostError, LeaseError, toLeaseError } from "./errors.js";
 import { type LeaseEvent, LeaseNotice } from "./events.js";
 import type { LeaseHandle } from "./handle.js";
 import { Lease } from "./lease.js";
@@ -220,9 +220,7 @@ export class Session {
       return refused.promise;
     }
     try {
-      const { clock } = this.#around;
-      const machine = this.#machine;
-      const step: Step = checked(() => input(machine, clock.monotonic(), clock.wall()));
+      const step = this.#run(this.#machine, input);
       const { promise } = begin();
       this.#apply(step);
       return promise;
@@ -234,8 +232,30 @@ export class Session {
 
   #step(input: Input): void {
     if (this.#machine !== undefined) {
-      const { clock } = this.#around;
-      this.#apply(input(this.#machine, clock.monotonic(), clock.wall()));
+      this.#apply(this.#run(this.#machine, input));
+    }
+  }
+
+  /** What the machine wants done. Throws if it calls an argument bad. */
+  #run(machine: Holder, input: Input): Step {
+    const { clock } = this.#around;
+    try {
+      return checked(() => input(machine, clock.monotonic(), clock.wall()));
+    } catch (error) {
+      if (error instanceof LeaseError) {
+        throw error;
+      }
+      // Out of memory, or a bug. What can't be watched over can't be trusted.
+      this.#machine = undefined;
+      this.#unanswered = error;
+      const { reason } = BROKEN;
+      const end: StepEvent =
+        this.#state === "acquiring" ? { type: "failed", ...BROKEN } : { type: "lost", reason };
+      const settled = (["renewsettled", "verifysettled", "transfersettled"] as const).map(
+        (type): StepEvent => ({ type, ...BROKEN }),
+      );
+      const drops = [...this.#attempts.keys()];
+      return { sends: [], drops, events: [end, ...settled, { type: "closed" }] };
     }
   }
 
@@ -338,7 +358,7 @@ export class Session {
           this.#state = "transferred";
           this.#transferring?.resolve({ v: 1, key, holder, id, fence, ttlMs });
         } else {
-          if (this.#loss === undefined) {
+          if (this.#loss === undefined && this.#transferring !== undefined) {
             this.#enter();
           }
           this.#transferring?.reject(this.#error(event));
@@ -514,6 +534,8 @@ export class Session {
 }
 
 type Input = (machine: Holder, monotonic: number, wall: number) => Step;
+
+const BROKEN = { code: "UNAVAILABLE", reason: "internal-error" } as const;
 
 const UNKNOWN = { delivery: "unknown", retryAfterMs: undefined } as const;
 

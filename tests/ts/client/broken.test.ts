@@ -1,0 +1,52 @@
+import assert from "node:assert/strict";
+import { afterEach, test } from "node:test";
+import { Holder } from "../../../pkg/wasm/client/client.js";
+import { bench, follow, leaseError, within } from "../support/bench.ts";
+
+const { answered, wake, renew } = Holder.prototype;
+
+const trap = () => {
+  throw new Error("unreachable");
+};
+
+afterEach(() => {
+  Object.assign(Holder.prototype, { answered, wake, renew });
+});
+
+test("B100 a trap while a lease is held is a loss, told at once", async () => {
+  const { clock, client } = bench();
+  const lease = await within(clock, 20, client.acquire("k", { ttlMs: 1_000 }));
+  const released = () => lease.release();
+  Holder.prototype.wake = trap;
+  await clock.advance(400);
+  assert.equal(lease.state, "lost");
+  leaseError("LOST", { reason: "internal-error" })(lease.signal.reason);
+  assert.deepEqual(await released(), { released: false, reason: "internal-error" });
+  await clock.advance(2_000);
+  assert.equal(clock.timers, 0);
+});
+
+test("B100 a trap while a lease is sought fails the acquire", async () => {
+  const { clock, client } = bench();
+  Holder.prototype.answered = trap;
+  const acquired = client.acquire("k");
+  await assert.rejects(
+    within(clock, 20, acquired),
+    leaseError("UNAVAILABLE", { reason: "internal-error" }),
+  );
+});
+
+test("B100 a trap in a call fails that call and whatever else is awaited", async () => {
+  const { clock, client } = bench();
+  const lease = await within(clock, 20, client.acquire("k", { ttlMs: 1_000 }));
+  const verified = follow(lease.verify());
+  Holder.prototype.renew = trap;
+  const renewed = follow(lease.renew());
+  await clock.advance(10);
+  for (const standing of [verified, renewed]) {
+    const outcome = standing();
+    assert.ok(outcome.status === "rejected");
+    leaseError("UNAVAILABLE", { reason: "internal-error" })(outcome.reason);
+  }
+  assert.equal(lease.held, false);
+});

@@ -56,7 +56,8 @@ pub enum Timer {
 /// What happened to a lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// Nothing is in flight and nothing is due: the machine can be dropped. Always the last.
+    /// Nothing is in flight and nothing is due: the machine can be dropped. Always the last, but for
+    /// the refusal of a renewal, transfer or verification that is asked for even later.
     Closed,
     /// The acquire or resume has ended without a lease.
     Failed(Failure),

@@ -14,6 +14,7 @@ mod ending;
 mod errand;
 mod event;
 mod held;
+mod input;
 mod pursuit;
 mod term;
 
@@ -22,6 +23,7 @@ pub use context::Seed;
 pub use event::{
     ErrorCode, Event, Failure, Grant, LossReason, Output, Release, Send, Successor, Timer,
 };
+pub use input::{Delivery, Input, TransportFailure};
 
 use alloc::vec::Vec;
 
@@ -43,56 +45,6 @@ type Due = (Instant, Timer);
 
 /// How many takings-back may be under way at once; older ones are left to the lease's term.
 const MAX_STRAYS: usize = 4;
-
-/// What a holder is told.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Input {
-    /// Begin: send the first attempt.
-    Start,
-    /// An attempt was answered.
-    Answered(AttemptId, Response),
-    /// An attempt failed without an answer that can be read.
-    Failed(AttemptId, TransportFailure),
-    /// The instant of the last [`Output::Wake`] has come.
-    Wake,
-    /// Stop waiting for the grant and take back whatever the host gave meanwhile.
-    Cancel,
-    /// Stop renewing; keep the lease until its term ends.
-    Detach,
-    /// Give the lease back.
-    Release,
-    /// Renew now, and from now on by this length if one is given.
-    Renew(Option<Span>),
-    /// Hand the lease over, under a new id from a cryptographic source.
-    Transfer {
-        /// Who holds it next.
-        successor: HolderName,
-        /// The id of the successor's grant.
-        lease: LeaseId,
-        /// Length of the successor's grant.
-        ttl: Span,
-    },
-    /// Ask the host whether the lease is still held.
-    Verify,
-}
-
-/// An attempt that got no answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct TransportFailure {
-    /// Whether the host may have carried the request out.
-    pub delivery: Delivery,
-    /// How long the host or something before it asked to be left alone.
-    pub retry_after: Option<Span>,
-}
-
-/// What is known of a request that got no answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Delivery {
-    /// It certainly never reached the host.
-    Never,
-    /// It may have been carried out.
-    Unknown,
-}
 
 /// The state of one lease at its holder.
 pub struct Holder {

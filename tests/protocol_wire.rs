@@ -1,0 +1,589 @@
+//! The form in which requests and answers travel, pinned by records written by hand.
+
+mod common;
+
+use common::*;
+use leasehold::protocol::wire::{Unreadable, WireRequest, WireResponse};
+use leasehold::protocol::{
+    Code, Ended, Field, Held, Info, Invalid, Operation, Refusal, Request, Response,
+};
+use leasehold::time::Span;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+/// 0x0f as it travels.
+const OP: &str = "0000000000000000000000000000000f";
+/// 0xab.
+const LEASE: &str = "000000000000000000000000000000ab";
+/// 0xcd.
+const OTHER: &str = "000000000000000000000000000000cd";
+
+fn read_request(record: &Value) -> Result<Request, Invalid> {
+    let wire: WireRequest = serde_json::from_value(record.clone()).expect("a record");
+    Request::try_from(wire)
+}
+
+fn read_response(record: &Value) -> Result<Response, Unreadable> {
+    let wire: WireResponse = serde_json::from_value(record.clone()).map_err(|_| Unreadable)?;
+    Response::try_from(wire)
+}
+
+fn requests() -> Vec<(Value, Operation)> {
+    vec![
+        (
+            json!({"v": 1, "operation": "acquire", "key": "k", "op": OP, "holder": "a", "lease": LEASE,
+                   "ttlMs": 30000, "waitMs": 5000}),
+            acquire("a", 0xab, 30_000, 5_000),
+        ),
+        (
+            json!({"v": 1, "operation": "acquire", "key": "k", "op": OP, "holder": "a", "lease": LEASE,
+                   "ttlMs": 100, "waitMs": 0, "reentrant": true}),
+            reacquire("a", 0xab, 100),
+        ),
+        (
+            json!({"v": 1, "operation": "cancel", "key": "k", "op": OP}),
+            Operation::Cancel,
+        ),
+        (
+            json!({"v": 1, "operation": "inspect", "key": "k", "op": OP}),
+            Operation::Inspect,
+        ),
+        (
+            json!({"v": 1, "operation": "release", "key": "k", "op": OP, "lease": LEASE}),
+            release(0xab),
+        ),
+        (
+            json!({"v": 1, "operation": "release", "key": "k", "op": OP, "holder": "a"}),
+            Operation::Release(by_name("a")),
+        ),
+        (
+            json!({"v": 1, "operation": "renew", "key": "k", "op": OP, "lease": LEASE, "ttlMs": 86400000}),
+            renew(0xab, 86_400_000),
+        ),
+        (
+            json!({"v": 1, "operation": "revoke", "key": "k", "op": OP}),
+            Operation::Revoke,
+        ),
+        (
+            json!({"v": 1, "operation": "transfer", "key": "k", "op": OP, "lease": LEASE,
+                   "toHolder": "b", "toLease": OTHER, "ttlMs": 1000}),
+            transfer(by_lease(0xab), "b", 0xcd, 1_000),
+        ),
+        (
+            json!({"v": 1, "operation": "verify", "key": "k", "op": OP, "lease": LEASE}),
+            verify(0xab),
+        ),
+    ]
+}
+
+fn responses() -> Vec<(Value, Response)> {
+    let mut all = vec![
+        (json!({"v": 1, "outcome": "cancelled"}), Response::Cancelled),
+        (
+            json!({"v": 1, "outcome": "granted", "lease": LEASE, "fence": "9007199254740993", "ttlMs": 1000}),
+            granted(0xab, 9_007_199_254_740_993, 1_000),
+        ),
+        (
+            json!({"v": 1, "outcome": "granted", "lease": LEASE, "fence": "18446744073709551615",
+                   "ttlMs": 1000, "waitedMs": 250}),
+            granted_after(0xab, u64::MAX, 1_000, 250),
+        ),
+        (
+            json!({"v": 1, "outcome": "granted", "lease": LEASE, "fence": "1", "ttlMs": 0, "replayed": true}),
+            replayed(0xab, 1, 0),
+        ),
+        (
+            json!({"v": 1, "outcome": "held", "holder": "b", "retryAfterMs": 400}),
+            held_by("b", 400),
+        ),
+        (
+            json!({"v": 1, "outcome": "held", "retryAfterMs": 0}),
+            Response::Held(Held {
+                holder: None,
+                retry_after: Span::ZERO,
+            }),
+        ),
+        (
+            json!({"v": 1, "outcome": "inspected"}),
+            Response::Inspected(None),
+        ),
+        (
+            json!({"v": 1, "outcome": "inspected", "holder": "b", "fence": "7", "ttlMs": 12, "waiters": 3}),
+            Response::Inspected(Some(Info {
+                holder: name("b"),
+                fence: fence(7),
+                remaining: ms(12),
+                waiters: 3,
+            })),
+        ),
+        (
+            json!({"v": 1, "outcome": "queued", "waiters": 0}),
+            queued(0),
+        ),
+        (
+            json!({"v": 1, "outcome": "queued", "waiters": 4, "retryAfterMs": 250}),
+            Response::Queued {
+                ahead: 4,
+                retry_after: ms(250),
+            },
+        ),
+        (json!({"v": 1, "outcome": "released"}), Response::Released),
+        (
+            json!({"v": 1, "outcome": "renewed", "ttlMs": 5}),
+            renewed(5),
+        ),
+        (
+            json!({"v": 1, "outcome": "revoked"}),
+            Response::Revoked(false),
+        ),
+        (
+            json!({"v": 1, "outcome": "revoked", "revoked": true}),
+            Response::Revoked(true),
+        ),
+        (
+            json!({"v": 1, "outcome": "refused", "code": "DENIED", "reason": "scope", "message": "No."}),
+            Response::Refused(Refusal::new(Code::Denied, "scope", "No.")),
+        ),
+        (
+            json!({"v": 1, "outcome": "refused", "code": "INVALID", "reason": "ttlMs", "message": "Mend it."}),
+            Response::Refused(Refusal::new(Code::Invalid, "ttlMs", "Mend it.")),
+        ),
+        (
+            json!({"v": 1, "outcome": "refused", "code": "UNAVAILABLE", "reason": "busy", "message": "Later.",
+                   "retryAfterMs": 1000}),
+            Response::Refused(Refusal {
+                retry_after: Some(ms(1_000)),
+                ..Refusal::new(Code::Unavailable, "busy", "Later.")
+            }),
+        ),
+    ];
+    let reasons = [
+        ("cancelled", Ended::Cancelled),
+        ("expired", Ended::Expired),
+        ("foreign-value", Ended::ForeignValue),
+        ("released", Ended::Released),
+        ("revoked", Ended::Revoked),
+        ("transferred", Ended::Transferred),
+        ("unknown", Ended::Unknown),
+    ];
+    for (reason, ended) in reasons {
+        all.push((
+            json!({"v": 1, "outcome": "not-holder", "reason": reason}),
+            not_holder(ended),
+        ));
+    }
+    all
+}
+
+#[test]
+fn every_request_has_one_form() {
+    for (record, operation) in requests() {
+        let typed = request(0xf, operation);
+        let written = serde_json::to_value(WireRequest::from(&typed)).expect("json");
+        assert_eq!(written, record);
+        assert_eq!(read_request(&record), Ok(typed));
+    }
+}
+
+#[test]
+fn every_response_has_one_form() {
+    for (record, typed) in responses() {
+        let written = serde_json::to_value(WireResponse::from(typed.clone())).expect("json");
+        assert_eq!(written, record);
+        assert_eq!(read_response(&record), Ok(typed));
+    }
+}
+
+#[test]
+fn fields_that_are_not_known_are_ignored() {
+    for (mut record, operation) in requests() {
+        record["later"] = json!({"a": [1, "b"]});
+        assert_eq!(read_request(&record), Ok(request(0xf, operation)));
+    }
+    for (mut record, typed) in responses() {
+        record["later"] = json!([null, 1.5]);
+        assert_eq!(read_response(&record), Ok(typed));
+    }
+}
+
+/// A record that is right but for one field, and the field that has to be named.
+fn spoilt() -> Vec<(Value, Field)> {
+    let full = [
+        json!({"v": 1, "operation": "acquire", "key": "k", "op": OP, "holder": "a", "lease": LEASE,
+               "ttlMs": 1000, "waitMs": 0}),
+        json!({"v": 1, "operation": "renew", "key": "k", "op": OP, "lease": LEASE, "ttlMs": 1000}),
+        json!({"v": 1, "operation": "release", "key": "k", "op": OP, "lease": LEASE}),
+        json!({"v": 1, "operation": "verify", "key": "k", "op": OP, "lease": LEASE}),
+        json!({"v": 1, "operation": "transfer", "key": "k", "op": OP, "lease": LEASE, "toHolder": "b",
+               "toLease": OTHER, "ttlMs": 1000}),
+    ];
+    let absent = Value::Null;
+    let mut all = Vec::new();
+    let mut spoil = |record: &Value, name: &str, value: &Value, field| {
+        let mut record = record.clone();
+        let object = record.as_object_mut().expect("an object");
+        if value.is_null() {
+            object.remove(name);
+        } else {
+            object.insert(name.into(), value.clone());
+        }
+        all.push((record, field));
+    };
+    for record in &full {
+        for version in [&absent, &json!(0), &json!(2), &json!(4_294_967_295_u32)] {
+            spoil(record, "v", version, Field::Version);
+        }
+        for key in [
+            &absent,
+            &json!(""),
+            &json!("k".repeat(513)),
+            &json!("語".repeat(171)),
+        ] {
+            spoil(record, "key", key, Field::Key);
+        }
+        spoil(record, "op", &absent, Field::Op);
+        for operation in [&absent, &json!(""), &json!("Acquire"), &json!("steal")] {
+            spoil(record, "operation", operation, Field::Operation);
+        }
+        spoil(record, "lease", &absent, Field::Lease);
+    }
+    for record in [&full[0], &full[1], &full[4]] {
+        let longest = 86_400_000_u64;
+        for ttl in [
+            &absent,
+            &json!(0),
+            &json!(1),
+            &json!(99),
+            &json!(longest + 1),
+            &json!(u64::MAX),
+        ] {
+            spoil(record, "ttlMs", ttl, Field::Ttl);
+        }
+    }
+    spoil(&full[0], "waitMs", &json!(86_400_001_u64), Field::Wait);
+    for holder in [&absent, &json!(""), &json!("h".repeat(257))] {
+        spoil(&full[0], "holder", holder, Field::Holder);
+        spoil(&full[4], "toHolder", holder, Field::Successor);
+    }
+    spoil(&full[4], "toLease", &absent, Field::Successor);
+    // Both credentials at once; an illegal name as the credential.
+    for record in &full[1..] {
+        spoil(record, "holder", &json!("a"), Field::Lease);
+        let mut by_name = record.clone();
+        by_name.as_object_mut().expect("an object").remove("lease");
+        for holder in [json!(""), json!("h".repeat(257))] {
+            spoil(&by_name, "holder", &holder, Field::Holder);
+        }
+    }
+    all
+}
+
+#[test]
+fn k7_a_malformed_request_is_invalid_and_the_field_is_named() {
+    for (record, field) in spoilt() {
+        let refused = read_request(&record).err();
+        assert_eq!(
+            refused.map(|invalid| invalid.field),
+            Some(field),
+            "{record}"
+        );
+    }
+}
+
+#[test]
+fn a_refusal_names_the_field_and_quotes_no_value() {
+    let record = json!({"v": 1, "operation": "renew", "key": "secret", "op": OP, "lease": LEASE, "ttlMs": 7});
+    let invalid = read_request(&record).expect_err("too short");
+    let refusal = Refusal::from(invalid);
+    assert_eq!(
+        (refusal.code, refusal.reason.as_ref()),
+        (Code::Invalid, "ttlMs")
+    );
+    for quoted in ["secret", LEASE, OP] {
+        assert!(!refusal.message.contains(quoted), "{}", refusal.message);
+    }
+    assert_eq!(
+        refusal.message,
+        "ttlMs must be a whole number of milliseconds from 100 to 86400000"
+    );
+}
+
+#[test]
+fn b71_b72_k7_values_of_the_wrong_type_are_no_record_at_all() {
+    for (name, value) in [
+        ("v", json!("1")),
+        ("key", json!(12345)),
+        ("op", json!(15)),
+        ("op", json!("0xf")),
+        ("lease", json!("ab")),
+        ("holder", json!(true)),
+        ("ttlMs", json!("1000")),
+        ("ttlMs", json!("10s")),
+        ("ttlMs", json!(1.5)),
+        ("ttlMs", json!(-1)),
+        ("ttlMs", json!(1e300)),
+        ("waitMs", json!(-0.5)),
+        ("reentrant", json!("yes")),
+    ] {
+        let (mut record, _) = requests().remove(0);
+        record[name] = value;
+        let read = serde_json::from_value::<WireRequest>(record.clone());
+        assert!(read.is_err(), "{record}");
+    }
+}
+
+#[test]
+fn b72_names_that_look_like_something_else_stay_what_they_are() {
+    for text in [
+        "12345",
+        "1e3",
+        "true",
+        "null",
+        "{}",
+        "00000000000000000001",
+        " a ",
+        "ключ🔒",
+        "\0x",
+    ] {
+        let typed = Request {
+            key: key(text),
+            op: op(1),
+            operation: acquire(text, 2, 1_000, 0),
+        };
+        let written = serde_json::to_string(&WireRequest::from(&typed)).expect("json");
+        let read: WireRequest = serde_json::from_str(&written).expect("json");
+        assert_eq!(Request::try_from(read), Ok(typed));
+    }
+}
+
+#[test]
+fn b79_text_that_is_not_unicode_is_no_record_at_all() {
+    for text in [
+        &br#"{"v":1,"key":"\ud800"}"#[..],
+        b"{\"v\":1,\"key\":\"\xed\xa0\x80\"}",
+    ] {
+        assert!(serde_json::from_slice::<WireRequest>(text).is_err());
+    }
+}
+
+#[test]
+fn b35_b75_an_answer_that_makes_no_sense_is_unreadable() {
+    let mut records = vec![
+        json!({}),
+        json!({"v": 1}),
+        json!({"v": 1, "outcome": ""}),
+        json!({"v": 1, "outcome": "GRANTED"}),
+        json!({"v": 1, "outcome": "refused", "code": "denied", "reason": "r"}),
+        json!({"v": 1, "outcome": "held", "holder": "", "retryAfterMs": 1}),
+        json!({"v": 1, "outcome": "inspected", "holder": "h".repeat(257), "fence": "1", "ttlMs": 1, "waiters": 0}),
+        json!({"v": 1, "outcome": "granted", "lease": LEASE, "fence": 7, "ttlMs": 1}),
+        json!({"v": 1, "outcome": "granted", "lease": LEASE, "fence": "+7", "ttlMs": 1}),
+        json!({"v": 1, "outcome": "granted", "lease": LEASE, "fence": "18446744073709551616", "ttlMs": 1}),
+        json!({"v": 1, "outcome": "granted", "lease": LEASE, "fence": "7", "ttlMs": 1.5}),
+        json!(null),
+        json!("granted"),
+        json!([1, 2]),
+    ];
+    // Every answer without one of the fields that it needs.
+    let needed = [
+        ("granted", vec!["lease", "fence", "ttlMs"]),
+        ("held", vec!["retryAfterMs"]),
+        ("queued", vec!["waiters"]),
+        ("refused", vec!["code", "reason"]),
+        ("renewed", vec!["ttlMs"]),
+    ];
+    for (record, _) in responses() {
+        let outcome = record["outcome"].as_str().expect("text");
+        let fields = needed.iter().find(|(name, _)| *name == outcome);
+        for field in fields.iter().flat_map(|(_, fields)| fields) {
+            let mut record = record.clone();
+            record.as_object_mut().expect("an object").remove(*field);
+            records.push(record);
+        }
+        for version in [0, 2] {
+            let mut record = record.clone();
+            record["v"] = json!(version);
+            records.push(record);
+        }
+        if record.get("waiters").is_some() && outcome == "inspected" {
+            for field in ["fence", "ttlMs", "waiters"] {
+                let mut record = record.clone();
+                record.as_object_mut().expect("an object").remove(field);
+                records.push(record);
+            }
+        }
+    }
+    for record in records {
+        assert_eq!(read_response(&record), Err(Unreadable), "{record}");
+    }
+}
+
+#[test]
+fn an_end_of_a_kind_not_yet_known_is_still_an_end() {
+    for record in [
+        json!({"v": 1, "outcome": "not-holder", "reason": "eaten"}),
+        json!({"v": 1, "outcome": "not-holder"}),
+    ] {
+        assert_eq!(read_response(&record), Ok(not_holder(Ended::Unknown)));
+    }
+}
+
+#[test]
+fn spans_are_rounded_to_the_safe_side() {
+    // What is left is rounded down, what has to be waited for is rounded up.
+    let left = WireResponse::from(Response::Renewed {
+        ttl: Span::from_micros(1_999),
+    });
+    assert_eq!(left.ttl_ms, Some(1));
+    let wait = WireResponse::from(Response::Held(Held {
+        holder: None,
+        retry_after: Span::from_micros(1_001),
+    }));
+    assert_eq!(wait.retry_after_ms, Some(2));
+}
+
+/// Any JSON at all, with names and words of the protocol among its text.
+fn any_json() -> impl Strategy<Value = Value> {
+    let words = prop::sample::select(vec![
+        "acquire",
+        "renew",
+        "transfer",
+        "granted",
+        "held",
+        "refused",
+        "queued",
+        "inspected",
+        "UNAVAILABLE",
+        OP,
+        LEASE,
+        "1",
+        "k",
+    ]);
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<u64>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f64>().prop_map(Value::from),
+        Just(json!(1)),
+        words.prop_map(Value::from),
+        "\\PC{0,20}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 24, 6, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::vec((any_name(), inner), 0..8)
+                .prop_map(|fields| Value::Object(fields.into_iter().collect())),
+        ]
+    })
+}
+
+fn any_name() -> impl Strategy<Value = String> {
+    prop::sample::select(vec![
+        "v",
+        "operation",
+        "key",
+        "op",
+        "holder",
+        "lease",
+        "toHolder",
+        "toLease",
+        "ttlMs",
+        "waitMs",
+        "reentrant",
+        "outcome",
+        "code",
+        "reason",
+        "message",
+        "fence",
+        "waitedMs",
+        "retryAfterMs",
+        "waiters",
+        "replayed",
+        "revoked",
+        "other",
+    ])
+    .prop_map(String::from)
+}
+
+/// A record of the protocol's fields with values of any kind, most of them plausible.
+fn near_records() -> impl Strategy<Value = Value> {
+    let all: Vec<Value> = requests()
+        .into_iter()
+        .map(|(record, _)| record)
+        .chain(responses().into_iter().map(|(record, _)| record))
+        .collect();
+    (
+        prop::sample::select(all),
+        prop::collection::vec((any_name(), any_json()), 0..3),
+    )
+        .prop_map(|(mut record, changes)| {
+            for (name, value) in changes {
+                record[name] = value;
+            }
+            record
+        })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 1_500, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_json_makes_the_decoders_panic(record in prop_oneof![any_json(), near_records()]) {
+        if let Ok(wire) = serde_json::from_value::<WireRequest>(record.clone())
+            && let Ok(request) = Request::try_from(wire)
+        {
+            // What is accepted is legal, and says the same when it travels on.
+            let again = WireRequest::from(&request);
+            prop_assert_eq!(Request::try_from(again), Ok(request));
+        }
+        if let Ok(response) = read_response(&record) {
+            let again = WireResponse::from(response.clone());
+            prop_assert_eq!(Response::try_from(again), Ok(response));
+        }
+    }
+
+    #[test]
+    fn no_bytes_make_the_decoders_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let _ = serde_json::from_slice::<WireRequest>(&bytes).map(Request::try_from);
+        let _ = serde_json::from_slice::<WireResponse>(&bytes).map(Response::try_from);
+    }
+
+    #[test]
+    fn an_acquire_comes_back_as_it_was(
+        text in "\\PC{1,40}",
+        holder in "\\PC{1,40}",
+        bits in any::<(u128, u128)>(),
+        ttl in 100_u64..=86_400_000,
+        wait in 0_u64..=86_400_000,
+        reentrant in any::<bool>(),
+    ) {
+        let typed = Request {
+            key: key(&text),
+            op: op(bits.0),
+            operation: Operation::Acquire(leasehold::protocol::Acquire {
+                holder: name(&holder),
+                lease: lease(bits.1),
+                ttl: ms(ttl),
+                wait: ms(wait),
+                reentrant,
+            }),
+        };
+        let text = serde_json::to_string(&WireRequest::from(&typed)).expect("json");
+        let wire: WireRequest = serde_json::from_str(&text).expect("json");
+        prop_assert_eq!(Request::try_from(wire), Ok(typed));
+    }
+
+    #[test]
+    fn a_grant_comes_back_as_it_was(
+        bits in any::<u128>(),
+        fence_value in any::<u64>(),
+        ttl in 0_u64..=86_400_000,
+        waited in 0_u64..=86_400_000,
+    ) {
+        let typed = granted_after(bits, fence_value, ttl, waited);
+        let text = serde_json::to_string(&WireResponse::from(typed.clone())).expect("json");
+        let wire: WireResponse = serde_json::from_str(&text).expect("json");
+        prop_assert_eq!(Response::try_from(wire), Ok(typed));
+    }
+}

@@ -51,10 +51,10 @@ impl Machine {
         (shown(monotonic), shown(wall))
     }
 
-    /// How much true time passes while the monotonic clock advances by `micros`.
+    /// How much true time passes until the monotonic clock surely shows `micros` more.
     pub fn true_time_for(&self, micros: u64) -> u64 {
         let parts = (1_000_000 + self.monotonic_rate) as u64;
-        (micros * 1_000_000).div_ceil(parts)
+        ((micros + self.quantum) * 1_000_000).div_ceil(parts)
     }
 
     /// Whether it is suspended.

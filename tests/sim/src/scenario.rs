@@ -123,7 +123,7 @@ impl Scenario {
                 200_000
             },
             host_config,
-            disturbances: rng.range(2, 12),
+            disturbances: rng.range(1, 8),
         }
     }
 

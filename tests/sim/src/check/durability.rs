@@ -6,6 +6,7 @@ use leasehold::id::{LeaseId, OpId};
 use leasehold::protocol::{Acquire, Credential, Operation, Request, Response};
 use leasehold::time::{Instant, Span};
 
+use super::idempotence::{MEMORY, REMEMBERED};
 use super::{Verdict, ensure};
 use crate::store::Store;
 
@@ -39,7 +40,7 @@ impl Durability {
     /// When they answer differently.
     pub fn restored(mut memory: Host, config: HostConfig, store: &Store, now: Instant) -> Verdict {
         let mut restored = Host::restore(config, store.snapshot(), now);
-        for probe in probes(store) {
+        for probe in probes(store, now) {
             let told = ask(&mut memory, now, &probe);
             let tells = ask(&mut restored, now, &probe);
             ensure(told == tells, CHECK, || {
@@ -54,7 +55,7 @@ impl Durability {
 }
 
 /// Questions that show all that is promised to survive.
-fn probes(store: &Store) -> Vec<Request> {
+fn probes(store: &Store, now: Instant) -> Vec<Request> {
     let mut probes = Vec::new();
     for record in store.keys() {
         let mut ask = |op, operation| {
@@ -76,7 +77,9 @@ fn probes(store: &Store) -> Vec<Request> {
                 reentrant: false,
             };
             ask(grant.op, Operation::Acquire(again.clone()));
-            for past in &record.past {
+            // An expiry that comes to light now makes one more: the oldest may go.
+            let kept = record.past.iter().rev().take(REMEMBERED - 1);
+            for past in kept.take_while(|past| now.since(past.at) < MEMORY) {
                 ask(past.op, Operation::Acquire(again.clone()));
             }
         }

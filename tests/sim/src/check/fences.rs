@@ -28,6 +28,10 @@ impl Fences {
         let Mutation::PutKey(record) = mutation else {
             return Ok(());
         };
+        // A grant may have begun and ended in one step.
+        for (lease, fence) in record.past.iter().filter_map(|past| past.grant) {
+            self.granted(&record.key, fence, lease)?;
+        }
         if let Some(grant) = &record.grant {
             self.granted(&record.key, record.fence, grant.lease)?;
         }

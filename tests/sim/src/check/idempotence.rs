@@ -7,17 +7,17 @@ use leasehold::fence::Fence;
 use leasehold::host::{KeyRecord, Mutation};
 use leasehold::id::{LeaseId, OpId};
 use leasehold::name::Key;
-use leasehold::time::Instant;
+use leasehold::time::{Instant, Span};
 
 use super::{Verdict, ensure};
 
 const CHECK: &str = "idempotence";
 
 /// What a key promises to remember: so many ended ops,
-const REMEMBERED: usize = 16;
+pub(super) const REMEMBERED: usize = 16;
 
 /// each for so long.
-const MEMORY_MICROS: u64 = 60_000_000;
+pub(super) const MEMORY: Span = Span::from_secs(60);
 
 /// The outcomes of all ops.
 #[derive(Default)]
@@ -49,6 +49,10 @@ impl Idempotence {
         for past in &record.past {
             if !ended.contains(&(past.op, past.at)) {
                 ended.push((past.op, past.at));
+                // It may have begun and ended in one step.
+                if let Some(outcome) = past.grant {
+                    self.granted.insert(past.op, outcome);
+                }
             }
         }
         let Some(grant) = &record.grant else {
@@ -66,10 +70,10 @@ impl Idempotence {
             });
         };
         let newer = ended.len() - 1 - known;
-        let age = record.written.since(ended[known].1).as_micros();
-        ensure(newer >= REMEMBERED || age >= MEMORY_MICROS, CHECK, || {
+        let age = record.written.since(ended[known].1);
+        ensure(newer >= REMEMBERED || age >= MEMORY, CHECK, || {
             format!(
-                "an op that ended {age} µs and {newer} ops ago (first outcome {first:?}) was \
+                "an op that ended {age:?} and {newer} ops ago (first outcome {first:?}) was \
                  granted {outcome:?}"
             )
         })

@@ -128,7 +128,9 @@ impl World {
             return Ok(());
         }
         if self.stands_still(client) {
-            self.clients[client].piled_up.push(Event::ToClient(Box::new(mail)));
+            self.clients[client]
+                .piled_up
+                .push(Event::ToClient(Box::new(mail)));
             return Ok(());
         }
         if let Some(job) = &mut self.clients[client].job {
@@ -331,7 +333,7 @@ impl World {
         let life = self.clients[client].life;
         let machine = self.processes[self.clients[client].process].machine;
         let left = at.since(now).as_micros();
-        let due = self.now + self.machines[machine].true_time_for(left) + 1;
+        let due = self.now + self.machines[machine].true_time_for(left);
         let mut put = |at_true: TrueTime| {
             let event = Event::Wake {
                 client,

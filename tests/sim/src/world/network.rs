@@ -75,7 +75,8 @@ impl World {
             if let Some(at) = self.arrival(from.who.client, Way::ToHost) {
                 delivered = true;
                 let request = request.clone();
-                self.agenda.put(at, Event::ToHost(Box::new(Parcel { from, request })));
+                self.agenda
+                    .put(at, Event::ToHost(Box::new(Parcel { from, request })));
             }
         }
         // The carrier may notice that nothing comes back, or leave it to the holder's own timer.
@@ -85,7 +86,8 @@ impl World {
         } else if self.rng.per_mille(300) {
             let at = self.now + send.timeout.as_micros();
             let input = failed(from.attempt, Delivery::Unknown);
-            self.agenda.put(at, Event::ToClient(Box::new(Mail { from, input })));
+            self.agenda
+                .put(at, Event::ToClient(Box::new(Mail { from, input })));
         }
     }
 
@@ -120,7 +122,8 @@ impl World {
         for _ in 0..self.copies() {
             if let Some(at) = self.arrival(from.who.client, Way::ToClient) {
                 let input = input.clone();
-                self.agenda.put(at, Event::ToClient(Box::new(Mail { from, input })));
+                self.agenda
+                    .put(at, Event::ToClient(Box::new(Mail { from, input })));
             }
         }
     }

@@ -7,7 +7,7 @@ use crate::fault::Odds;
 const CHECK: &str = "liveness";
 
 /// How long healthy clients go on as before.
-const AFTERMATH: u64 = 20_000_000;
+const AFTERMATH: u64 = 3_000_000;
 
 /// Longer than any message is on its way, any wait lasts and any clock lags.
 const SETTLING: u64 = 150_000_000;

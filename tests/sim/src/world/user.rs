@@ -20,7 +20,7 @@ impl World {
             Stage::Healthy => ttl.min(2_000_000),
             Stage::WindingDown | Stage::Contending => 500_000,
         };
-        let at = self.now + self.rng.magnitude(1_000, most);
+        let at = self.now + self.rng.magnitude(1 + most / 64, most);
         self.agenda.put(at, Event::Act { client, number });
     }
 

@@ -93,8 +93,8 @@ function outcomeUnknown(error: unknown): Response {
 }
 
 function bearerOf(request: Request): string {
-  const [scheme = "", token = ""] = (request.headers.get("authorization") ?? "").split(" ");
-  return scheme.toLowerCase() === "bearer" ? token : "";
+  const header = request.headers.get("authorization") ?? "";
+  return /^bearer +(.+)$/i.exec(header)?.[1] ?? "";
 }
 
 function health(): Response {

@@ -1,6 +1,6 @@
 /** Workers in workerd, by miniflare, with Durable Objects whose storage is on disk. */
 
-import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -135,6 +135,12 @@ export class Workers implements AsyncDisposable {
       durableObjects: { LEASES: "TestHost" },
       flags: ["enable_request_signal"],
     });
+  }
+
+  /** The files of the objects of a class that have stored something. */
+  async storedObjects(className: string): Promise<string[]> {
+    const files = await readdir(this.#storage, { recursive: true });
+    return files.filter((file) => file.includes(className) && /[0-9a-f]{64}\.sqlite$/.test(file));
   }
 
   /** Ends the runtime and starts another on the same storage. */

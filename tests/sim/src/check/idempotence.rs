@@ -7,6 +7,7 @@ use leasehold::fence::Fence;
 use leasehold::host::{KeyRecord, Mutation};
 use leasehold::id::{LeaseId, OpId};
 use leasehold::name::Key;
+use leasehold::protocol::{Granted, Operation, Request};
 use leasehold::time::{Instant, Span};
 
 use super::{Verdict, ensure};
@@ -19,11 +20,17 @@ pub(super) const REMEMBERED: usize = 16;
 /// each for so long.
 pub(super) const MEMORY: Span = Span::from_secs(60);
 
-/// The outcomes of all ops.
+/// The outcomes of all ops, as far as a key is remembered at all.
 #[derive(Default)]
 pub struct Idempotence {
+    keys: BTreeMap<Key, Outcomes>,
+}
+
+#[derive(Default)]
+struct Outcomes {
     granted: BTreeMap<OpId, (LeaseId, Fence)>,
-    ended: BTreeMap<Key, Vec<(OpId, Instant)>>,
+    /// Every op that has ended, oldest first.
+    ended: Vec<(OpId, Instant)>,
 }
 
 impl Idempotence {
@@ -34,7 +41,7 @@ impl Idempotence {
     pub fn stored(&mut self, mutation: &Mutation) -> Verdict {
         match mutation {
             Mutation::DeleteKey(key) => {
-                self.ended.remove(key);
+                self.keys.remove(key);
                 Ok(())
             }
             Mutation::PutKey(record) => self.stored_key(record),
@@ -45,13 +52,13 @@ impl Idempotence {
     }
 
     fn stored_key(&mut self, record: &KeyRecord) -> Verdict {
-        let ended = self.ended.entry(record.key.clone()).or_default();
+        let Outcomes { granted, ended } = self.keys.entry(record.key.clone()).or_default();
         for past in &record.past {
             if !ended.contains(&(past.op, past.at)) {
                 ended.push((past.op, past.at));
                 // It may have begun and ended in one step.
                 if let Some(outcome) = past.grant {
-                    self.granted.insert(past.op, outcome);
+                    granted.insert(past.op, outcome);
                 }
             }
         }
@@ -59,13 +66,13 @@ impl Idempotence {
             return Ok(());
         };
         let outcome = (grant.lease, record.fence);
-        if self.granted.get(&grant.op) == Some(&outcome) {
+        if granted.get(&grant.op) == Some(&outcome) {
             return Ok(());
         }
-        let first = self.granted.insert(grant.op, outcome);
+        let first = granted.insert(grant.op, outcome);
         let known = ended.iter().rposition(|(op, _)| *op == grant.op);
         let Some(known) = known else {
-            return ensure(first.is_none() || ended.is_empty(), CHECK, || {
+            return ensure(first.is_none(), CHECK, || {
                 format!("an op that holds {first:?} was granted {outcome:?} as well")
             });
         };
@@ -83,15 +90,20 @@ impl Idempotence {
     ///
     /// # Errors
     /// When it is not what the op was granted.
-    pub fn told(&mut self, op: OpId, lease: LeaseId, fence: Fence, reentrant: bool) -> Verdict {
-        let Some(granted) = self.granted.get(&op) else {
-            // A re-entrant acquire is answered with another op's grant.
-            return ensure(reentrant, CHECK, || {
-                format!("an op is told fence {fence}, which it was not granted")
-            });
-        };
-        ensure(reentrant || *granted == (lease, fence), CHECK, || {
-            format!("an op is told fence {fence}, it was granted {granted:?}")
-        })
+    pub fn told(&self, request: &Request, granted: &Granted) -> Verdict {
+        // A re-entrant acquire is answered with another op's grant.
+        if matches!(&request.operation, Operation::Acquire(acquire) if acquire.reentrant) {
+            return Ok(());
+        }
+        let outcomes = self.keys.get(&request.key);
+        let outcome = outcomes.and_then(|outcomes| outcomes.granted.get(&request.op));
+        ensure(
+            outcome == Some(&(granted.lease, granted.fence)),
+            CHECK,
+            || {
+                let fence = granted.fence;
+                format!("an op is told fence {fence}, what it was granted is {outcome:?}")
+            },
+        )
     }
 }

@@ -158,7 +158,8 @@ impl Queues {
                 })
             }
             Response::Held(_) if step.request.is_none_or(|(by, _)| by != to) => {
-                ensure(parked.last && parked.until <= step.now, CHECK, || {
+                let timely = parked.last && parked.until <= step.now;
+                ensure(superseded || timely, CHECK, || {
                     "a waiter was turned away before its time".into()
                 })
             }

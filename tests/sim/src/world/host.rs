@@ -5,8 +5,6 @@ use std::collections::BTreeMap;
 use leasehold::fence::Fence;
 use leasehold::holder::Delivery;
 use leasehold::host::{Host, HostConfig, HostInput, HostOutput, Mutation, ReplyTo};
-use leasehold::id::OpId;
-use leasehold::name::Key;
 use leasehold::protocol::{Credential, Operation, Request, Response};
 use leasehold::time::Instant;
 
@@ -38,9 +36,7 @@ pub struct HostNode {
 /// A request that has had no answer yet.
 struct Asked {
     from: From,
-    key: Key,
-    op: OpId,
-    reentrant: bool,
+    request: Request,
 }
 
 impl HostNode {
@@ -82,13 +78,9 @@ impl World {
         }
         self.host.next_reply += 1;
         let to = ReplyTo(self.host.next_reply);
-        let reentrant =
-            matches!(&request.operation, Operation::Acquire(acquire) if acquire.reentrant);
         let asked = Asked {
             from,
-            key: request.key.clone(),
-            op: request.op,
-            reentrant,
+            request: request.clone(),
         };
         self.host.asked.insert(to, asked);
         self.note_end(from, &request);
@@ -288,12 +280,8 @@ impl World {
             return Ok(());
         };
         if let Response::Granted(granted) = response {
-            let Asked {
-                key, op, reentrant, ..
-            } = &asked;
-            self.fences.told(key, granted)?;
-            self.idempotence
-                .told(*op, granted.lease, granted.fence, *reentrant)?;
+            self.fences.told(&asked.request.key, granted)?;
+            self.idempotence.told(&asked.request, granted)?;
         }
         self.send_back(asked.from, response.clone());
         Ok(())

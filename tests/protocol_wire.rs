@@ -526,7 +526,7 @@ fn near_records() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1_500, ..ProptestConfig::default() })]
+    #![proptest_config(common::cases(1_500))]
 
     #[test]
     fn no_json_makes_the_decoders_panic(record in prop_oneof![any_json(), near_records()]) {

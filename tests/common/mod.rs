@@ -13,6 +13,16 @@ use leasehold::protocol::{
     Acquire, Credential, Ended, Granted, Held, Operation, Refusal, Request, Response, Transfer,
 };
 use leasehold::time::{Instant, Span};
+use proptest::test_runner::{Config as ProptestConfig, FileFailurePersistence};
+
+/// So many random cases. One that fails is printed, and its seed is kept beside the test.
+pub fn cases(count: u32) -> ProptestConfig {
+    ProptestConfig {
+        cases: count,
+        failure_persistence: Some(Box::new(FileFailurePersistence::WithSource("regressions"))),
+        ..ProptestConfig::default()
+    }
+}
 
 pub fn at(millis: u64) -> Instant {
     Instant::from_millis(millis)

@@ -1,0 +1,359 @@
+//! Every state of a holder × every input: what comes out, in order.
+
+mod common;
+
+use common::holding::{Driver, Fate, LEASE, config, failure, waiting};
+use common::*;
+use leasehold::holder::{Delivery, Event, Input, Output};
+use leasehold::id::AttemptId;
+use leasehold::protocol::{Ended, Operation, Response};
+
+const STATES: [&str; 9] = [
+    "new",
+    "acquiring",
+    "pausing",
+    "held",
+    "renewing",
+    "releasing",
+    "transferring",
+    "over",
+    "closed",
+];
+
+fn hand_over() -> Input {
+    Input::Transfer {
+        successor: name("b"),
+        lease: lease(900),
+        ttl: ms(5_000),
+    }
+}
+
+/// A holder in this state, at t = 5000 at the latest.
+fn holder(state: &str) -> Driver {
+    let mut driver = match state {
+        "new" => Driver::acquire(waiting(30_000, 60_000)),
+        "acquiring" => Driver::started(waiting(30_000, 60_000)),
+        "pausing" => {
+            let mut driver = Driver::started(waiting(30_000, 60_000));
+            driver.answer(4_900, held_by("b", 10_000));
+            driver
+        }
+        "held" => Driver::held(config(30_000)),
+        "renewing" => {
+            let mut driver = Driver::held(config(30_000));
+            driver.input(4_000, Input::Renew(None));
+            driver
+        }
+        "releasing" => {
+            let mut driver = Driver::held(config(30_000));
+            driver.input(4_000, Input::Release);
+            driver
+        }
+        "transferring" => {
+            let mut driver = Driver::held(config(30_000));
+            driver.input(4_000, hand_over());
+            driver
+        }
+        "over" => {
+            let mut driver = Driver::started(waiting(30_000, 60_000));
+            driver.input(4_000, Input::Cancel);
+            driver
+        }
+        "closed" => {
+            let mut driver = Driver::held(config(30_000));
+            driver.input(4_000, Input::Release);
+            driver.answer(4_020, Response::Released);
+            driver
+        }
+        other => panic!("{other}"),
+    };
+    driver.events.clear();
+    driver
+}
+
+/// An output in a word or two.
+fn short(output: &Output) -> String {
+    match output {
+        Output::Drop(_) => "drop".into(),
+        Output::Send(send) => match &send.request.operation {
+            Operation::Acquire(_) => "send acquire",
+            Operation::Cancel => "send cancel",
+            Operation::Inspect => "send inspect",
+            Operation::Release(_) => "send release",
+            Operation::Renew { .. } => "send renew",
+            Operation::Revoke => "send revoke",
+            Operation::Transfer(_) => "send transfer",
+            Operation::Verify(_) => "send verify",
+        }
+        .into(),
+        Output::Wake { .. } => "wake".into(),
+        Output::Event(event) => match event {
+            Event::Closed => "closed".into(),
+            Event::Failed(failure) => format!("failed {}", failure.code.name()),
+            Event::Granted(_) => "granted".into(),
+            Event::Jeopardy { .. } => "jeopardy".into(),
+            Event::Lost(reason) => format!("lost {}", reason.name()),
+            Event::Queued { ahead } => format!("queued {ahead}"),
+            Event::Released(release) => format!("released {release:?}"),
+            Event::RenewFailed { .. } => "renewal failed".into(),
+            Event::Renewed { .. } => "renewed".into(),
+            Event::RenewSettled(Ok(())) => "renew ok".into(),
+            Event::RenewSettled(Err(failure)) => format!("renew {}", failure.code.name()),
+            Event::Safe { .. } => "safe".into(),
+            Event::TransferSettled(Ok(_)) => "transfer ok".into(),
+            Event::TransferSettled(Err(failure)) => format!("transfer {}", failure.code.name()),
+            Event::VerifySettled(Ok(())) => "verify ok".into(),
+            Event::VerifySettled(Err(failure)) => format!("verify {}", failure.code.name()),
+        },
+    }
+}
+
+/// Tells each state the same at this millisecond; the rows are in the order of [`STATES`].
+fn table(
+    what: &str,
+    millis: u64,
+    input: impl Fn(&Driver) -> Option<Input>,
+    expected: [&[&str]; 9],
+) {
+    for (state, expected) in STATES.into_iter().zip(expected) {
+        let mut driver = holder(state);
+        let Some(input) = input(&driver) else {
+            assert!(expected.is_empty(), "{what} when {state}");
+            continue;
+        };
+        let outputs: Vec<String> = driver.input(millis, input).iter().map(short).collect();
+        assert_eq!(outputs, expected, "{what} when {state}");
+    }
+}
+
+/// An input about the last attempt; of none in a state that has sent nothing.
+fn about_last(input: impl Fn(AttemptId) -> Input) -> impl Fn(&Driver) -> Option<Input> {
+    move |driver| driver.sends.last().map(|(_, send)| input(send.attempt))
+}
+
+fn answer(response: Response) -> impl Fn(&Driver) -> Option<Input> {
+    about_last(move |attempt| Input::Answered(attempt, response.clone()))
+}
+
+fn tell(input: Input) -> impl Fn(&Driver) -> Option<Input> {
+    move |_| Some(input.clone())
+}
+
+const NOTHING: &[&str] = &[];
+
+#[test]
+fn start_starts_once() {
+    let mut expected = [NOTHING; 9];
+    expected[0] = &["send acquire"];
+    table("start", 5_000, tell(Input::Start), expected);
+}
+
+#[test]
+fn a_wake_up_too_early_does_nothing() {
+    table("wake", 5_000, tell(Input::Wake), [NOTHING; 9]);
+}
+
+#[test]
+fn a_wake_up_just_before_anything_is_due_does_nothing() {
+    for state in STATES {
+        let mut driver = holder(state);
+        let Some((at, _)) = driver.wake else { continue };
+        let early = at - leasehold::time::Span::from_micros(1);
+        let outputs = driver.step(early, Input::Wake);
+        assert_eq!(outputs, [], "{state}");
+        assert_eq!(driver.wake.map(|(again, _)| again), Some(at), "{state}");
+        assert_ne!(driver.step(at, Input::Wake), [], "{state}, on time");
+    }
+}
+
+#[test]
+fn a_wake_up_an_hour_late_ends_what_has_run_out() {
+    table(
+        "late wake",
+        3_600_000,
+        tell(Input::Wake),
+        [
+            &[],
+            &["drop", "failed UNAVAILABLE", "send cancel"],
+            &["failed TIMEOUT", "closed"],
+            &["lost expired", "closed"],
+            &["lost expired", "drop", "renew LOST", "closed"],
+            &["drop", "released Unconfirmed", "closed"],
+            &["drop", "transfer UNAVAILABLE", "lost unknown", "closed"],
+            &["drop", "closed"],
+            &[],
+        ],
+    );
+}
+
+#[test]
+fn cancel_ends_the_way_to_a_lease_and_nothing_else() {
+    table(
+        "cancel",
+        5_000,
+        tell(Input::Cancel),
+        [
+            &["failed ABORTED", "closed"],
+            &["failed ABORTED", "drop", "send cancel"],
+            &["failed ABORTED", "closed"],
+            &[],
+            &[],
+            &[],
+            &[],
+            &[],
+            &[],
+        ],
+    );
+}
+
+#[test]
+fn release_gives_back_what_is_held_and_disturbs_nothing_else() {
+    table(
+        "release",
+        5_000,
+        tell(Input::Release),
+        [
+            &[],
+            &[],
+            &[],
+            &["send release"],
+            &["drop", "renew LOST", "send release"],
+            &[],
+            &[],
+            &[],
+            &[],
+        ],
+    );
+    // What was under way goes on.
+    for state in ["acquiring", "pausing", "releasing", "transferring", "over"] {
+        let mut driver = holder(state);
+        let due = driver.wake;
+        driver.input(5_000, Input::Release);
+        assert_eq!(driver.wake, due, "{state}");
+    }
+}
+
+#[test]
+fn detach_stops_renewing() {
+    let mut expected = [NOTHING; 9];
+    expected[4] = &["drop", "renew LOST"];
+    table("detach", 5_000, tell(Input::Detach), expected);
+}
+
+#[test]
+fn renew_asks_the_host_where_something_is_held() {
+    let no: &[&str] = &["renew LOST"];
+    let mut expected = [no; 9];
+    expected[3] = &["send renew"];
+    expected[4] = &[]; // follows the one under way
+    table("renew", 5_000, tell(Input::Renew(None)), expected);
+}
+
+#[test]
+fn verify_asks_the_host_where_something_is_held() {
+    let no: &[&str] = &["verify LOST"];
+    let mut expected = [no; 9];
+    expected[3] = &["send verify"];
+    expected[4] = &["send verify"];
+    table("verify", 5_000, tell(Input::Verify), expected);
+}
+
+#[test]
+fn transfer_hands_over_where_something_is_held() {
+    let no: &[&str] = &["transfer LOST"];
+    let mut expected = [no; 9];
+    expected[3] = &["send transfer"];
+    expected[4] = &["drop", "renew LOST", "send transfer"];
+    table("transfer", 5_000, tell(hand_over()), expected);
+}
+
+#[test]
+fn an_answer_to_an_attempt_that_never_was_does_nothing() {
+    for response in [
+        renewed(1_000),
+        not_holder(Ended::Revoked),
+        Response::Released,
+        queued(1),
+    ] {
+        let unknown = tell(Input::Answered(AttemptId(99), response));
+        table("stray answer", 5_000, unknown, [NOTHING; 9]);
+    }
+    let unknown = tell(failure(AttemptId(99), Delivery::Unknown));
+    table("stray failure", 5_000, unknown, [NOTHING; 9]);
+}
+
+#[test]
+fn a_grant_answers_an_acquire_and_is_given_back_after_the_end() {
+    table(
+        "granted",
+        5_000,
+        answer(granted(LEASE, 1, 30_000)),
+        [
+            &[],
+            &["granted"],
+            &[], // that attempt has been answered
+            &[], // so has the one that was granted
+            &["renewal failed", "renew UNAVAILABLE"],
+            &[], // unreadable: the release is tried again later
+            &["transfer ok", "closed"],
+            &["closed"], // to the cancel: as good as done
+            &[],
+        ],
+    );
+    let mut driver = Driver::started(waiting(30_000, 60_000));
+    let acquire = driver.last_attempt();
+    driver.input(4_000, Input::Cancel);
+    let late = driver.input(5_000, Input::Answered(acquire, granted(LEASE, 1, 30_000)));
+    assert_eq!(late.iter().map(short).collect::<Vec<_>>(), ["send release"]);
+}
+
+#[test]
+fn not_holder_ends_whatever_asked_for_a_lease() {
+    table(
+        "not holder",
+        5_000,
+        answer(not_holder(Ended::Revoked)),
+        [
+            &[],
+            &[], // asks anew after a pause
+            &[],
+            &[],
+            &["lost revoked", "renew LOST", "closed"],
+            &["released NotHeld(Revoked)", "closed"],
+            &["transfer LOST", "lost revoked", "closed"],
+            &["closed"],
+            &[],
+        ],
+    );
+}
+
+#[test]
+fn a_failure_is_tried_again_and_ends_nothing() {
+    for delivery in [Delivery::Never, Delivery::Unknown] {
+        let mut expected = [NOTHING; 9];
+        expected[4] = &["renewal failed", "renew UNAVAILABLE"];
+        let failed = about_last(move |attempt| failure(attempt, delivery));
+        table("failure", 5_000, failed, expected);
+        for state in ["acquiring", "renewing", "releasing", "transferring", "over"] {
+            let mut driver = holder(state);
+            let sent = driver.sends.len();
+            driver.fail(5_000, delivery);
+            driver.run(8_000, |_| Fate::Hang);
+            assert!(driver.sends.len() > sent, "{state} is not tried again");
+        }
+    }
+}
+
+#[test]
+fn held_is_told_by_the_state_and_the_clock() {
+    for state in STATES {
+        let driver = holder(state);
+        let held = matches!(state, "held" | "renewing");
+        assert_eq!(driver.machine.is_held(at(5_000)), held, "{state}");
+        // 30 000·0.99 − 10 − 500 = 29 190.
+        let left = if held { 29_190 - 5_000 } else { 0 };
+        assert_eq!(driver.machine.remaining(at(5_000)), ms(left), "{state}");
+        assert_eq!(driver.machine.is_overdue(at(29_190)), held, "{state}");
+        assert!(!driver.machine.is_overdue(at(29_189)), "{state}");
+    }
+}

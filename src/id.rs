@@ -26,7 +26,7 @@ macro_rules! random_id {
 
             /// The id as 32 lower-case hexadecimal digits, as it travels.
             pub fn to_hex(self) -> String {
-                to_hex(self.0)
+                hex(&self.0.to_be_bytes())
             }
         }
 
@@ -98,14 +98,21 @@ impl Visitor<'_> for HexVisitor {
     }
 }
 
-const DIGITS: &[u8; 16] = b"0123456789abcdef";
-
-fn to_hex(bits: u128) -> String {
-    bits.to_be_bytes()
-        .iter()
-        .flat_map(|byte| [byte >> 4, byte & 15])
-        .map(|digit| char::from(DIGITS[usize::from(digit)]))
-        .collect()
+/// Bytes as lower-case hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    let digit = |value: u8| {
+        char::from(if value < 10 {
+            b'0' + value
+        } else {
+            b'a' - 10 + value
+        })
+    };
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        text.push(digit(byte >> 4));
+        text.push(digit(byte & 15));
+    }
+    text
 }
 
 fn from_hex(text: &str) -> Result<u128, ParseIdError> {

@@ -31,7 +31,7 @@ pub struct Call {
     queued_at: Option<Instant>,
     polls: u32,
     /// Random bits that spread the polls of many waiters.
-    jitter: u128,
+    jitter: u64,
 }
 
 /// What to do next for a [`Call`].
@@ -79,7 +79,7 @@ impl Call {
             wait,
             queued_at: None,
             polls: 0,
-            jitter: request.op.to_bits(),
+            jitter: request.op.to_bits() as u64,
         }
     }
 
@@ -149,7 +149,7 @@ impl Call {
 
     fn gap(&mut self, ahead: u32, left: Span) -> Span {
         let gap = FIRST_GAP.scale(1 << self.polls.min(4), 1).min(MAX_GAP);
-        let gap = gap.scale(900 + (self.jitter % 201) as u64, 1_000);
+        let gap = gap.scale(900 + self.jitter % 201, 1_000);
         self.jitter = self.jitter.rotate_right(8);
         self.polls = self.polls.saturating_add(1);
         // The next in turn looks as soon as the running grant can have expired.

@@ -1,11 +1,11 @@
 //! From requests to commands.
 
 use alloc::string::{String, ToString};
+use alloc::vec;
 use alloc::vec::Vec;
-use alloc::{format, vec};
 
 use super::script::{self, Script};
-use crate::id::OpId;
+use crate::id::{OpId, hex};
 use crate::name::Key;
 use crate::protocol::{Credential, Field, Invalid, Operation, Request};
 use crate::time::Span;
@@ -61,7 +61,7 @@ pub fn channel(prefix: &Prefix, op: OpId) -> String {
         .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
         });
-    format!("{}:wake:{hash:016x}", prefix.0)
+    [&prefix.0, ":wake:", &hex(&hash.to_be_bytes())].concat()
 }
 
 /// A script and what to run it on.

@@ -6,12 +6,7 @@
 
 extern crate alloc;
 
-mod answer;
-mod js;
-mod number;
 mod record;
-#[cfg(target_arch = "wasm32")]
-mod runtime;
 mod settings;
 
 use leasehold::clock::Clock;
@@ -21,8 +16,9 @@ use leasehold::protocol::{Field, Invalid, Operation, Request};
 use leasehold::time::Instant;
 use wasm_bindgen::prelude::*;
 
-use number::span;
-use record::invalid;
+use leasehold_records::js::Json;
+use leasehold_records::number::span;
+use leasehold_records::response;
 
 /// One lease at its holder, with the clock it decides by.
 #[wasm_bindgen]
@@ -35,19 +31,19 @@ pub struct Holder {
 impl Holder {
     /// A holder that will acquire a lease.
     pub fn acquire(settings: &JsValue) -> Result<Holder, JsValue> {
-        let config = settings::config(settings).map_err(invalid)?;
+        let config = settings::config(settings).map_err(Json::complaint)?;
         holder::Holder::acquire(config, seed()?)
             .map(Self::new)
-            .map_err(invalid)
+            .map_err(Json::complaint)
     }
 
     /// A holder that will carry on the lease with this id.
     pub fn resume(settings: &JsValue, lease: &JsValue) -> Result<Holder, JsValue> {
-        let config = settings::config(settings).map_err(invalid)?;
-        let lease = settings::lease(lease).map_err(invalid)?;
+        let config = settings::config(settings).map_err(Json::complaint)?;
+        let lease = settings::lease(lease).map_err(Json::complaint)?;
         holder::Holder::resume(config, lease, seed()?)
             .map(Self::new)
-            .map_err(invalid)
+            .map_err(Json::complaint)
     }
 
     fn new(machine: holder::Holder) -> Self {
@@ -71,7 +67,7 @@ impl Holder {
         response: &JsValue,
     ) -> JsValue {
         let attempt = AttemptId(attempt);
-        let input = match answer::read(response) {
+        let input = match response::read(response) {
             Ok(response) => Input::Answered(attempt, response),
             Err(_) => Input::Failed(
                 attempt,
@@ -138,7 +134,7 @@ impl Holder {
         let ttl = if ttl_ms.is_undefined() {
             None
         } else {
-            Some(settings::ttl(ttl_ms).map_err(invalid)?)
+            Some(settings::ttl(ttl_ms).map_err(Json::complaint)?)
         };
         Ok(self.step(monotonic_ms, wall_ms, Input::Renew(ttl)))
     }
@@ -152,9 +148,9 @@ impl Holder {
         ttl_ms: &JsValue,
     ) -> Result<JsValue, JsValue> {
         let input = Input::Transfer {
-            successor: settings::successor(to_holder).map_err(invalid)?,
+            successor: settings::successor(to_holder).map_err(Json::complaint)?,
             lease: LeaseId::from_bits(random()?),
-            ttl: settings::ttl(ttl_ms).map_err(invalid)?,
+            ttl: settings::ttl(ttl_ms).map_err(Json::complaint)?,
         };
         Ok(self.step(monotonic_ms, wall_ms, input))
     }
@@ -203,7 +199,7 @@ pub fn revoke(key: &JsValue) -> Result<JsValue, JsValue> {
 
 fn ask(key: &JsValue, operation: Operation) -> Result<JsValue, JsValue> {
     let request = Request {
-        key: settings::key(key).map_err(invalid)?,
+        key: settings::key(key).map_err(Json::complaint)?,
         op: OpId::from_bits(random()?),
         operation,
     };
@@ -220,7 +216,7 @@ fn seed() -> Result<Seed, JsValue> {
 fn random() -> Result<u128, JsValue> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|_| {
-        invalid(Invalid::new(
+        Json::complaint(Invalid::new(
             Field::Request,
             "needs crypto.getRandomValues, which is missing here",
         ))

@@ -5,15 +5,13 @@ use alloc::vec::Vec;
 use leasehold::fence::Fence;
 use leasehold::holder::{Config, Event, Failure, Holder, Output, Release, Send};
 use leasehold::id::{AttemptId, LeaseId};
-use leasehold::protocol::wire::WireRequest;
-use leasehold::protocol::{Invalid, Request};
+use leasehold::protocol::Request;
 use leasehold::time::{Instant, Span};
 use wasm_bindgen::JsValue;
 
-use crate::js::Json;
-
-/// The longest a JavaScript timer can be set for. Waking early does no harm.
-const MAX_TIMER_MS: u64 = i32::MAX as u64;
+use leasehold_records::js::Json;
+use leasehold_records::number::MAX_TIMER_MS;
+use leasehold_records::request;
 
 /// Everything the machine has to say, in one record.
 pub(crate) fn drain(machine: &mut Holder, now: Instant) -> JsValue {
@@ -29,10 +27,11 @@ pub(crate) fn drain(machine: &mut Holder, now: Instant) -> JsValue {
             Output::Wake { at, .. } => wake = Some(at),
         }
     }
-    let mut json = Json::new();
-    json.object(|json| {
+    Json::of(|json| {
         json.array("sends", &sends, |json, send| {
-            self::send(json, send.attempt, &send.request, send.timeout, send.rebind);
+            json.object(|json| {
+                attempt(json, send.attempt, &send.request, send.timeout, send.rebind);
+            });
         });
         json.array("drops", &drops, |json, attempt| {
             json.digits(u64::from(attempt.0));
@@ -41,68 +40,19 @@ pub(crate) fn drain(machine: &mut Holder, now: Instant) -> JsValue {
         if let Some(at) = wake {
             json.number("wakeInMs", at.since(now).as_millis_ceil().min(MAX_TIMER_MS));
         }
-    });
-    json.parse()
+    })
 }
 
 /// A request outside any lease's life, to be sent once.
 pub(crate) fn single(request: &Request) -> JsValue {
-    let mut json = Json::new();
-    send(&mut json, AttemptId(0), request, Config::OP_TIMEOUT, false);
-    json.parse()
+    Json::of(|json| attempt(json, AttemptId(0), request, Config::OP_TIMEOUT, false))
 }
 
-pub(crate) fn invalid(invalid: Invalid) -> JsValue {
-    let mut json = Json::new();
-    json.object(|json| {
-        json.text("field", invalid.field.name());
-        json.text("message", invalid.expected);
-    });
-    json.parse()
-}
-
-fn send(json: &mut Json, attempt: AttemptId, request: &Request, timeout: Span, rebind: bool) {
-    json.object(|json| {
-        json.number("attempt", u64::from(attempt.0));
-        json.record("request", |json| self::request(json, request));
-        json.number("timeoutMs", timeout.as_millis_ceil());
-        json.flag("rebind", rebind);
-    });
-}
-
-fn request(json: &mut Json, request: &Request) {
-    let wire = WireRequest::from(request);
-    json.number("v", u64::from(wire.v));
-    json.text("operation", &wire.operation);
-    json.text("key", &wire.key);
-    if let Some(op) = wire.op {
-        json.text("op", &op.to_hex());
-    }
-    optional(json, "holder", wire.holder.as_deref());
-    lease(json, "lease", wire.lease);
-    optional(json, "toHolder", wire.to_holder.as_deref());
-    lease(json, "toLease", wire.to_lease);
-    if let Some(ttl) = wire.ttl_ms {
-        json.number("ttlMs", ttl);
-    }
-    if let Some(wait) = wire.wait_ms {
-        json.number("waitMs", wait);
-    }
-    if wire.reentrant {
-        json.flag("reentrant", true);
-    }
-}
-
-fn optional(json: &mut Json, name: &str, text: Option<&str>) {
-    if let Some(text) = text {
-        json.text(name, text);
-    }
-}
-
-fn lease(json: &mut Json, name: &str, lease: Option<LeaseId>) {
-    if let Some(lease) = lease {
-        json.text(name, &lease.to_hex());
-    }
+fn attempt(json: &mut Json, attempt: AttemptId, request: &Request, timeout: Span, rebind: bool) {
+    json.number("attempt", u64::from(attempt.0));
+    json.record("request", |json| request::write(json, request));
+    json.number("timeoutMs", timeout.as_millis_ceil());
+    json.flag("rebind", rebind);
 }
 
 fn event(json: &mut Json, event: &Event) {
@@ -174,8 +124,7 @@ fn settled(json: &mut Json, kind: &str, failure: Option<&Failure>) {
     json.text("code", failure.code.name());
     json.text("reason", &failure.reason);
     json.text("message", &failure.message);
-    optional(
-        json,
+    json.optional(
         "holder",
         failure.holder.as_ref().map(|holder| holder.as_str()),
     );

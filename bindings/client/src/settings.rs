@@ -1,7 +1,5 @@
 //! What the caller sets, checked: numbers are whole, text survives the trip to UTF-8.
 
-use alloc::string::String;
-
 use leasehold::holder::{Config, Schedule};
 use leasehold::id::LeaseId;
 use leasehold::name::{HolderName, Key};
@@ -9,8 +7,9 @@ use leasehold::protocol::{Field, Invalid, parse_ttl, parse_wait};
 use leasehold::time::Span;
 use wasm_bindgen::JsValue;
 
-use crate::js;
-use crate::number::whole;
+use leasehold_records::js;
+use leasehold_records::number::whole;
+use leasehold_records::request::exact_text as text;
 
 pub(crate) fn config(settings: &JsValue) -> Result<Config, Invalid> {
     let mut config = Config::new(
@@ -61,17 +60,6 @@ pub(crate) fn lease(value: &JsValue) -> Result<LeaseId, Invalid> {
 /// What is no whole number is out of range, whatever the range.
 pub(crate) fn ttl(value: &JsValue) -> Result<Span, Invalid> {
     parse_ttl(whole(value).unwrap_or(0))
-}
-
-/// Text that is the same in UTF-8: a lone surrogate is not, and would become U+FFFD.
-fn text(value: &JsValue, field: Field) -> Result<String, Invalid> {
-    value
-        .as_string()
-        .filter(|text| *value == JsValue::from_str(text))
-        .ok_or(Invalid::new(
-            field,
-            "must be a string without lone surrogates",
-        ))
 }
 
 /// A part of the term, in thousandths.

@@ -1,34 +1,24 @@
 //! The host machine for use inside the holders' own process. Converts; decides nothing.
+#![cfg_attr(target_arch = "wasm32", no_std)]
+
+extern crate alloc;
+
+use alloc::vec;
+use alloc::vec::Vec;
 
 use leasehold::host::{Host, HostConfig, HostInput, HostOutput, ReplyTo};
-use leasehold::protocol::wire::{WireRequest, WireResponse};
-use leasehold::protocol::{Field, Invalid, Request, Response};
-use leasehold::time::{Instant, Span};
-use serde::Serialize;
+use leasehold::protocol::Response;
+use leasehold::time::Instant;
+use leasehold_records::js::Json;
+use leasehold_records::number::{MAX_TIMER_MS, span};
+use leasehold_records::{request, response};
 use wasm_bindgen::prelude::*;
-
-/// The longest a JavaScript timer can be set for. Waking early does no harm.
-const MAX_TIMER_MS: u64 = i32::MAX as u64;
 
 /// A host that forgets everything with the process.
 #[wasm_bindgen]
 pub struct MemoryHost {
     machine: Host,
     alarm: Option<Instant>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Step {
-    replies: Vec<Reply>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    alarm_in_ms: Option<u32>,
-}
-
-#[derive(Serialize)]
-struct Reply {
-    to: u32,
-    response: WireResponse,
 }
 
 #[wasm_bindgen]
@@ -44,16 +34,13 @@ impl MemoryHost {
     }
 
     /// Takes a request, to be answered to `to` now or later.
-    pub fn request(&mut self, now_ms: f64, to: u32, request: JsValue) -> JsValue {
-        match read(request) {
+    pub fn request(&mut self, now_ms: f64, to: u32, request: &JsValue) -> JsValue {
+        match request::read(request) {
             Ok(request) => self.step(now_ms, HostInput::Request(reply_to(to), request)),
-            Err(invalid) => plain(&Step {
-                replies: vec![Reply {
-                    to,
-                    response: Response::Refused(invalid.into()).into(),
-                }],
-                alarm_in_ms: self.alarm_in_ms(instant(now_ms)),
-            }),
+            Err(invalid) => {
+                let refused = Response::Refused(invalid.into());
+                self.record(instant(now_ms), vec![(reply_to(to), refused)])
+            }
         }
     }
 
@@ -77,28 +64,29 @@ impl MemoryHost {
                 HostOutput::Alarm(at) => self.alarm = at,
                 // The machine itself is the only record.
                 HostOutput::Persist(_) => {}
-                HostOutput::Reply(ReplyTo(to), response) => replies.push(Reply {
-                    to: to as u32,
-                    response: response.into(),
-                }),
+                HostOutput::Reply(to, response) => replies.push((to, response)),
             }
         }
-        plain(&Step {
-            replies,
-            alarm_in_ms: self.alarm_in_ms(now),
+        self.record(now, replies)
+    }
+
+    /// A step's outcome: the answers, and when to come back.
+    fn record(&self, now: Instant, replies: Vec<(ReplyTo, Response)>) -> JsValue {
+        Json::of(|json| {
+            json.array("replies", replies, |json, (to, response)| {
+                json.object(|json| {
+                    json.number("to", to.0);
+                    json.record("response", |json| response::write(json, response));
+                });
+            });
+            if let Some(alarm) = self.alarm {
+                json.number(
+                    "alarmInMs",
+                    alarm.since(now).as_millis_ceil().min(MAX_TIMER_MS),
+                );
+            }
         })
     }
-
-    fn alarm_in_ms(&self, now: Instant) -> Option<u32> {
-        let wait = self.alarm?.since(now).as_millis_ceil();
-        Some(wait.min(MAX_TIMER_MS) as u32)
-    }
-}
-
-fn read(request: JsValue) -> Result<Request, Invalid> {
-    serde_wasm_bindgen::from_value::<WireRequest>(request)
-        .map_err(|_| Invalid::new(Field::Request, "is not one of this protocol"))?
-        .try_into()
 }
 
 fn reply_to(ticket: u32) -> ReplyTo {
@@ -106,9 +94,5 @@ fn reply_to(ticket: u32) -> ReplyTo {
 }
 
 fn instant(millis: f64) -> Instant {
-    Instant::ZERO + Span::from_micros((millis * 1_000.0) as u64)
-}
-
-fn plain(step: &Step) -> JsValue {
-    serde_wasm_bindgen::to_value(step).unwrap_or(JsValue::UNDEFINED)
+    Instant::ZERO + span(millis)
 }

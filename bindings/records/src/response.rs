@@ -1,4 +1,4 @@
-//! A host's answer, read from the record it travels in.
+//! A host's answer: as it comes in, and as it goes out.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
@@ -8,10 +8,14 @@ use leasehold::protocol::Response;
 use leasehold::protocol::wire::{Unreadable, WireResponse};
 use wasm_bindgen::JsValue;
 
-use crate::js;
+use crate::js::{self, Json, present};
 use crate::number::whole;
 
-pub(crate) fn read(record: &JsValue) -> Result<Response, Unreadable> {
+/// The response in a plain record.
+///
+/// # Errors
+/// [`Unreadable`] if it is none of this protocol's.
+pub fn read(record: &JsValue) -> Result<Response, Unreadable> {
     let wire = WireResponse {
         v: small(record, "v")?.unwrap_or(0),
         outcome: Cow::Owned(text(record, "outcome")?.unwrap_or_default()),
@@ -29,11 +33,6 @@ pub(crate) fn read(record: &JsValue) -> Result<Response, Unreadable> {
         revoked: js::field(record, "revoked").is_truthy(),
     };
     Response::try_from(wire)
-}
-
-fn present(record: &JsValue, name: &str) -> Option<JsValue> {
-    let value = js::field(record, name);
-    (!value.is_null() && !value.is_undefined()).then_some(value)
 }
 
 fn read_as<T>(
@@ -60,4 +59,28 @@ fn small(record: &JsValue, name: &str) -> Result<Option<u32>, Unreadable> {
 
 fn parsed<T: FromStr>(record: &JsValue, name: &str) -> Result<Option<T>, Unreadable> {
     read_as(record, name, |value| value.as_string()?.parse().ok())
+}
+
+/// Writes a response's fields.
+pub fn write(json: &mut Json, response: Response) {
+    let wire = WireResponse::from(response);
+    json.number("v", u64::from(wire.v));
+    json.text("outcome", &wire.outcome);
+    json.optional("code", wire.code.as_deref());
+    json.optional("reason", wire.reason.as_deref());
+    json.optional("message", wire.message.as_deref());
+    json.optional("lease", wire.lease.map(|lease| lease.to_hex()).as_deref());
+    if let Some(fence) = wire.fence {
+        json.decimal("fence", fence.value());
+    }
+    json.optional("holder", wire.holder.as_deref());
+    json.optional_number("ttlMs", wire.ttl_ms);
+    json.optional_number("waitedMs", wire.waited_ms);
+    json.optional_number("retryAfterMs", wire.retry_after_ms);
+    json.optional_number("waiters", wire.waiters.map(u64::from));
+    for (name, set) in [("replayed", wire.replayed), ("revoked", wire.revoked)] {
+        if set {
+            json.flag(name, true);
+        }
+    }
 }

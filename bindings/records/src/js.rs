@@ -2,6 +2,7 @@
 
 use alloc::string::String;
 
+use leasehold::protocol::Invalid;
 use wasm_bindgen::prelude::*;
 
 #[wasm_bindgen]
@@ -14,31 +15,50 @@ extern "C" {
 }
 
 /// A field of a plain record, which the caller has to have made so: reading it runs no code.
-pub(crate) fn field(record: &JsValue, name: &str) -> JsValue {
+pub fn field(record: &JsValue, name: &str) -> JsValue {
     reflect_get(record, name)
 }
 
-/// JSON being written.
+/// A field that is there.
+pub fn present(record: &JsValue, name: &str) -> Option<JsValue> {
+    let value = field(record, name);
+    (!value.is_null() && !value.is_undefined()).then_some(value)
+}
+
+/// JSON being written, object by object.
 ///
 /// One text and one `JSON.parse` cost a fraction of the code and of the crossings that it takes to
 /// build objects field by field, and of what a general serialiser takes.
-pub(crate) struct Json(String);
+pub struct Json(String);
 
 impl Json {
-    pub(crate) fn new() -> Self {
-        Self(String::new())
+    /// An object with these fields.
+    pub fn of(fields: impl FnOnce(&mut Self)) -> JsValue {
+        let mut json = Self(String::new());
+        json.object(fields);
+        json_parse(&json.0)
     }
 
-    /// The value that was written.
-    pub(crate) fn parse(&self) -> JsValue {
-        json_parse(&self.0)
+    /// What is wrong with an argument.
+    pub fn complaint(invalid: Invalid) -> JsValue {
+        Self::of(|json| {
+            json.text("field", invalid.field.name());
+            json.text("message", invalid.expected);
+        })
     }
 
-    pub(crate) fn object(&mut self, fields: impl FnOnce(&mut Self)) {
+    /// An object, as an item of an array.
+    pub fn object(&mut self, fields: impl FnOnce(&mut Self)) {
         self.enclosed('{', fields, '}');
     }
 
-    pub(crate) fn array<T>(&mut self, name: &str, items: &[T], write: impl Fn(&mut Self, &T)) {
+    /// A field that is an array.
+    pub fn array<T>(
+        &mut self,
+        name: &str,
+        items: impl IntoIterator<Item = T>,
+        write: impl Fn(&mut Self, T),
+    ) {
         self.name(name);
         self.enclosed(
             '[',
@@ -52,30 +72,48 @@ impl Json {
         );
     }
 
-    pub(crate) fn record(&mut self, name: &str, fields: impl FnOnce(&mut Self)) {
+    /// A field that is an object.
+    pub fn record(&mut self, name: &str, fields: impl FnOnce(&mut Self)) {
         self.name(name);
         self.object(fields);
     }
 
-    pub(crate) fn text(&mut self, name: &str, value: &str) {
+    /// A field that is text.
+    pub fn text(&mut self, name: &str, value: &str) {
         self.name(name);
         self.quoted(value);
     }
 
-    pub(crate) fn number(&mut self, name: &str, value: u64) {
+    /// A field that is text, if there is any.
+    pub fn optional(&mut self, name: &str, value: Option<&str>) {
+        if let Some(value) = value {
+            self.text(name, value);
+        }
+    }
+
+    /// A field that is a number, if there is one.
+    pub fn optional_number(&mut self, name: &str, value: Option<u64>) {
+        if let Some(value) = value {
+            self.number(name, value);
+        }
+    }
+
+    /// A field that is a number.
+    pub fn number(&mut self, name: &str, value: u64) {
         self.name(name);
         self.digits(value);
     }
 
     /// A number that may be too large for JavaScript's, as text.
-    pub(crate) fn decimal(&mut self, name: &str, value: u64) {
+    pub fn decimal(&mut self, name: &str, value: u64) {
         self.name(name);
         self.0.push('"');
         self.digits(value);
         self.0.push('"');
     }
 
-    pub(crate) fn flag(&mut self, name: &str, value: bool) {
+    /// A field that is true or false.
+    pub fn flag(&mut self, name: &str, value: bool) {
         self.name(name);
         self.0.push_str(if value { "true" } else { "false" });
     }
@@ -98,14 +136,16 @@ impl Json {
         }
     }
 
-    pub(crate) fn digits(&mut self, value: u64) {
+    /// A number, as an item of an array.
+    pub fn digits(&mut self, value: u64) {
         if value >= 10 {
             self.digits(value / 10);
         }
         self.0.push(char::from(b'0' + (value % 10) as u8));
     }
 
-    fn quoted(&mut self, text: &str) {
+    /// Text, as an item of an array.
+    pub fn quoted(&mut self, text: &str) {
         self.0.push('"');
         for char in text.chars() {
             match char {

@@ -71,6 +71,15 @@ impl Driver {
         Self::new(Holder::acquire(config, SEED).expect("a sound configuration"))
     }
 
+    /// A new holder with ids of its own.
+    pub fn numbered(config: Config, number: u128) -> Self {
+        let seed = Seed {
+            ops: number << 64,
+            leases: number << 32,
+        };
+        Self::new(Holder::acquire(config, seed).expect("a sound configuration"))
+    }
+
     /// A new holder that wants to claim the lease with this id.
     pub fn resume(config: Config, lease_bits: u128) -> Self {
         Self::new(Holder::resume(config, lease(lease_bits), SEED).expect("a sound configuration"))

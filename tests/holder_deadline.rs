@@ -77,6 +77,18 @@ fn b01_b08_the_clock_decides_at_the_moment_of_asking_and_no_timer_is_needed() {
 }
 
 #[test]
+fn b15_the_deadline_is_armed_in_the_drain_that_tells_of_the_grant() {
+    for settings in [config(1_000), manual(1_000)] {
+        let mut driver = Driver::started(settings);
+        driver.answer(20, granted(2_001, 1, 1_000));
+        let (due, _) = driver.wake.expect("a timer");
+        assert!(due <= at(930));
+        // An end between the grant and the first look is seen.
+        assert!(!driver.machine.is_held(at(930)));
+    }
+}
+
+#[test]
 fn b06_by_the_time_the_loss_is_told_nothing_is_held() {
     let mut driver = Driver::held(config(1_000));
     driver.machine.handle(at(930), Input::Wake);

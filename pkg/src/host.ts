@@ -9,7 +9,7 @@
  */
 
 import { DurableObject } from "cloudflare:workers";
-import { currentGeneration, isTrap, LeaseObject, replaceInstance } from "./host/instance.js";
+import { currentGeneration, guarded, LeaseObject } from "./host/instance.js";
 import { json, malformedJson, methodNotAllowed } from "./host/reply.js";
 import { Parking } from "./parking.js";
 import type { WireResponse } from "./wire.js";
@@ -58,14 +58,13 @@ export class LeaseHost<Env = unknown> extends DurableObject<Env> {
       return malformedJson();
     }
     const { ticket, answer } = this.#serve(body);
-    const leave = () => {
-      this.#step((object, now) => object.gone(now, ticket));
-    };
-    request.signal.addEventListener("abort", leave);
+    const { signal } = request;
+    const leave = () => this.#leave(ticket, signal.reason);
+    signal.addEventListener("abort", leave);
     try {
       return json(200, await answer);
     } finally {
-      request.signal.removeEventListener("abort", leave);
+      signal.removeEventListener("abort", leave);
     }
   }
 
@@ -86,14 +85,26 @@ export class LeaseHost<Env = unknown> extends DurableObject<Env> {
     return parked;
   }
 
+  #leave(ticket: number, reason: unknown): void {
+    if (!this.#parking.leave(ticket, reason)) {
+      return;
+    }
+    try {
+      this.#step((object, now) => object.gone(now, ticket));
+    } catch {
+      // Nobody is there to be told. Its place in the queue ends by time.
+    }
+  }
+
   #step(run: (object: LeaseObject, now: number) => Step): void {
+    this.#noticeReplacement();
     let step: Step;
     try {
-      this.#noticeReplacement();
-      this.#object ??= new LeaseObject(this.ctx);
-      const object = this.#object;
-      const now = this.#now();
-      step = this.ctx.storage.transactionSync(() => run(object, now));
+      step = guarded(() => {
+        this.#object ??= new LeaseObject(this.ctx);
+        const object = this.#object;
+        return this.ctx.storage.transactionSync(() => run(object, this.#now()));
+      });
     } catch (error) {
       this.#discard(error);
       throw error;
@@ -115,9 +126,7 @@ export class LeaseHost<Env = unknown> extends DurableObject<Env> {
 
   /** What is in memory may be ahead of the storage now: the next step begins from the storage. */
   #discard(error: unknown): void {
-    if (isTrap(error)) {
-      replaceInstance(this.#generation);
-    } else if (this.#generation === currentGeneration()) {
+    if (this.#generation === currentGeneration()) {
       this.#object?.free();
     }
     this.#object = undefined;

@@ -42,9 +42,17 @@ export async function face(request: Request, behind: Behind): Promise<Response> 
   if (request.method !== "POST") {
     return methodNotAllowed("POST");
   }
+  try {
+    return await operate(request, operation, behind);
+  } catch (error) {
+    return outcomeUnknown(error);
+  }
+}
+
+async function operate(request: Request, operation: string, behind: Behind): Promise<Response> {
   const bearer = bearerOf(request);
   // Before the body is looked at: strangers get no work done.
-  const stranger: WireResponse | undefined = denial(behind.tokens, bearer);
+  const stranger = denial(behind.tokens, bearer);
   if (stranger !== undefined) {
     return answer(stranger);
   }
@@ -56,11 +64,7 @@ export async function face(request: Request, behind: Behind): Promise<Response> 
   if (body === "malformed") {
     return malformedJson();
   }
-  try {
-    return answer(await carryOut({ operation, ...body.record }, operation, bearer, behind));
-  } catch (error) {
-    return outcomeUnknown(error);
-  }
+  return answer(await carryOut({ operation, ...body.record }, operation, bearer, behind));
 }
 
 async function carryOut(

@@ -1,9 +1,12 @@
 /** The host's wasm instance: one for all objects of an isolate. */
 
-import { __wbg_reset_state, denial, initSync, LeaseObject, refusal } from "../../wasm/host/host.js";
+import * as wasm from "../../wasm/host/host.js";
 import module from "../../wasm/host/host_bg.wasm";
+import type { WireResponse } from "../wire.js";
 
-initSync({ module });
+wasm.initSync({ module });
+
+export { LeaseObject } from "../../wasm/host/host.js";
 
 let generation = 0;
 
@@ -12,18 +15,39 @@ export function currentGeneration(): number {
   return generation;
 }
 
+/** Runs wasm code, and begins a new instance if it traps: the next call finds a sound one. */
+export function guarded<T>(run: () => T): T {
+  const before = generation;
+  try {
+    return run();
+  } catch (error) {
+    if (isTrap(error) && generation === before) {
+      wasm.__wbg_reset_state();
+      generation += 1;
+    }
+    throw error;
+  }
+}
+
 /** After these, wasm code has been left half-way and its memory can't be trusted. */
-export function isTrap(error: unknown): boolean {
+function isTrap(error: unknown): boolean {
   // A stack overflow is a RangeError, whichever side ran out of stack.
   return error instanceof WebAssembly.RuntimeError || error instanceof RangeError;
 }
 
-/** Begins a new instance, unless that has happened since `broken`. */
-export function replaceInstance(broken: number): void {
-  if (broken === generation) {
-    __wbg_reset_state();
-    generation += 1;
-  }
+/** Why no host would carry out this request, if that is so. */
+export function refusal(request: unknown): WireResponse | undefined {
+  return guarded(() => wasm.refusal(request));
 }
 
-export { denial, LeaseObject, refusal };
+/**
+ * Why the bearer of this token may not operate on this key, if that is so; without a key, why the
+ * token is not accepted for any.
+ */
+export function denial(
+  secret: string | undefined,
+  bearer: string,
+  key?: string,
+): WireResponse | undefined {
+  return guarded(() => wasm.denial(secret, bearer, key));
+}

@@ -94,7 +94,9 @@ impl fmt::Display for Report {
 
 /// Runs one seed. Guarantee A counts where the run stays within the bounds.
 pub fn run_seed(seed: u64, traced: bool) -> (Outcome, Option<Violation>) {
-    let outcome = World::new(seed, traced).run();
+    // A panic is a broken rule like any other, and its seed must not be lost.
+    let run = std::panic::AssertUnwindSafe(|| World::new(seed, traced).run());
+    let outcome = std::panic::catch_unwind(run).unwrap_or_else(|_| Outcome::panicked());
     let within = is_within(seed);
     let broken = outcome.overlap.filter(|_| within).map(|(one, other)| Violation {
         check: "exclusion",

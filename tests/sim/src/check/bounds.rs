@@ -91,6 +91,11 @@ impl HostBounds {
             ensure(waiters <= config.max_waiters, CHECK, || {
                 format!("{waiters} waiters for {:?}", record.key)
             })?;
+            let grant = record.grant.as_ref();
+            let ahead = grant.filter(|grant| grant.expires.since(step.now) > grant.term);
+            ensure(ahead.is_none(), CHECK, || {
+                format!("a grant that lasts longer than its term: {ahead:?}")
+            })?;
             ensure(record.past.len() <= 16, CHECK, || {
                 format!("{} ended ops remembered", record.past.len())
             })

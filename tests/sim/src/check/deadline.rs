@@ -6,16 +6,20 @@
 use leasehold::holder::{Event, Send};
 use leasehold::id::AttemptId;
 use leasehold::protocol::{Operation, Response};
-use leasehold::time::{ClockBounds, Instant, Span};
+use leasehold::time::{Instant, Span};
 
 use super::{Verdict, ensure};
 
 const CHECK: &str = "deadline";
 
+/// What a holder may use of a term with the default bounds: ρ = 0.5 %, ε = 10 ms.
+fn usable(term: Span) -> Span {
+    Span::from_micros((term.as_micros() * 99 / 100).saturating_sub(10_000))
+}
+
 /// One holder's deadline.
 #[derive(Default)]
 pub struct Deadline {
-    bounds: ClockBounds,
     sent: Vec<(AttemptId, Instant, Kind)>,
     /// The latest that the holder may stop by its own clock, once it has been granted a lease.
     ends: Option<Instant>,
@@ -84,7 +88,7 @@ impl Deadline {
             _ => ttl.div(20).min(Span::from_millis(500)),
         };
         let term = ttl + waited.min(now.since(sent));
-        let ends = sent + self.bounds.usable(term) - lead;
+        let ends = sent + usable(term) - lead;
         // What comes after its own end was never held.
         if !self.over && ends > now && self.ends.is_none_or(|before| ends > before) {
             self.ends = Some(ends);

@@ -86,6 +86,14 @@ impl Idempotence {
         })
     }
 
+    /// Takes note of an op that is told to be cancelled.
+    pub fn cancelled(&mut self, request: &Request, now: Instant) {
+        let outcomes = self.keys.entry(request.key.clone()).or_default();
+        if !outcomes.ended.iter().any(|(op, _)| *op == request.op) {
+            outcomes.ended.push((request.op, now));
+        }
+    }
+
     /// Takes note of a grant that is told.
     ///
     /// # Errors

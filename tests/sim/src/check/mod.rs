@@ -5,6 +5,7 @@ mod deadline;
 mod durability;
 mod exclusion;
 mod fences;
+mod handover;
 mod idempotence;
 mod orphans;
 mod queue;
@@ -16,6 +17,7 @@ pub use deadline::{Deadline, Shown};
 pub use durability::Durability;
 pub use exclusion::{Belief, Exclusion, Who};
 pub use fences::Fences;
+pub use handover::Handover;
 pub use idempotence::Idempotence;
 pub use orphans::Orphans;
 pub use queue::Queues;
@@ -62,6 +64,8 @@ pub struct HostStep<'a> {
     pub outputs: &'a [HostOutput],
     /// The grants that began and stand at the end of the step.
     pub granted: &'a [NewGrant],
+    /// What the running grant of the key asked about was before, if it was about one.
+    pub before: Option<&'a GrantRecord>,
     /// The storage afterwards.
     pub store: &'a Store,
     /// The alarm that is set afterwards.

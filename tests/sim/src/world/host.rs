@@ -10,7 +10,7 @@ use leasehold::time::Instant;
 
 use super::network::{From, Parcel};
 use super::{Event, Stage, World};
-use crate::check::{Durability, HostBounds, HostStep, NewGrant, Verdict};
+use crate::check::{Durability, Handover, HostBounds, HostStep, NewGrant, Verdict};
 use crate::fault::Fault;
 use crate::store::Store;
 
@@ -196,15 +196,21 @@ impl World {
         outputs: &[HostOutput],
     ) -> Verdict {
         let granted = self.new_grants(outputs);
+        let record = request
+            .as_ref()
+            .and_then(|(_, request)| self.host.store.key(&request.key));
+        let before = record.and_then(|record| record.grant.clone());
         self.carry_out(outputs)?;
         let step = HostStep {
             now: self.host.seen,
             request: request.as_ref().map(|(to, request)| (*to, request)),
             outputs,
             granted: &granted,
+            before: before.as_ref(),
             store: &self.host.store,
             alarm: self.host.alarm,
         };
+        Handover::step(&step)?;
         self.queues.step(&step)?;
         HostBounds::step(&self.host.config, &step)
     }
@@ -282,6 +288,9 @@ impl World {
         if let Response::Granted(granted) = response {
             self.fences.told(&asked.request.key, granted)?;
             self.idempotence.told(&asked.request, granted)?;
+        }
+        if matches!(response, Response::Cancelled) {
+            self.idempotence.cancelled(&asked.request, self.host.seen);
         }
         self.send_back(asked.from, response.clone());
         Ok(())

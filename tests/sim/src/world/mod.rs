@@ -44,6 +44,23 @@ pub struct Outcome {
     pub ended: TrueTime,
 }
 
+impl Outcome {
+    /// Of a run that ended in a panic.
+    pub fn panicked() -> Self {
+        Self {
+            violation: Some(Violation {
+                check: "panic",
+                what: "something panicked".into(),
+            }),
+            overlap: None,
+            tally: Tally::default(),
+            grants: 0,
+            trace: Vec::new(),
+            ended: 0,
+        }
+    }
+}
+
 /// A running process: its own clock on a machine's clocks.
 struct Process {
     machine: usize,

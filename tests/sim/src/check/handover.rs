@@ -1,0 +1,48 @@
+//! A hand-over is one step: the key passes from the lease that was named to its successor, and is
+//! never free in between.
+
+use leasehold::host::HostOutput;
+use leasehold::protocol::{Credential, Operation, Response};
+
+use super::{HostStep, Verdict, ensure};
+
+const CHECK: &str = "handover";
+
+/// The check; it needs no memory.
+pub struct Handover;
+
+impl Handover {
+    /// Looks at a step.
+    ///
+    /// # Errors
+    /// When a transfer was granted to one who did not hold, or has left the key to somebody else.
+    pub fn step(step: &HostStep<'_>) -> Verdict {
+        let Some((to, request)) = step.request else {
+            return Ok(());
+        };
+        let Operation::Transfer(transfer) = &request.operation else {
+            return Ok(());
+        };
+        let fresh = |output: &HostOutput| {
+            matches!(output, HostOutput::Reply(asker, Response::Granted(granted))
+                if *asker == to && !granted.replayed)
+        };
+        if !step.outputs.iter().any(fresh) {
+            return Ok(());
+        }
+        let held = step.before.is_some_and(|grant| match &transfer.credential {
+            Credential::Lease(lease) => *lease == grant.lease,
+            Credential::Holder(holder) => *holder == grant.holder,
+        });
+        ensure(held, CHECK, || {
+            "a lease was handed over by one who did not hold it".into()
+        })?;
+        let record = step.store.key(&request.key);
+        let grant = record.and_then(|record| record.grant.as_ref());
+        let holds =
+            grant.is_some_and(|grant| grant.lease == transfer.lease && grant.expires > step.now);
+        ensure(holds, CHECK, || {
+            "a lease was handed over, and its successor does not hold it".into()
+        })
+    }
+}

@@ -45,6 +45,30 @@ test("waiters are served in order, each at once when the one before releases", a
   await queue(host, 0);
 });
 
+test("fifty at once are served one by one, each with the next fence", async () => {
+  const host = object("rush");
+  let holding = 0;
+  const fences = await Promise.all(
+    Array.from({ length: 50 }, async (_, number) => {
+      const granted = await host.call(acquire("k", { holder: `${number}`, ...WAIT }));
+      assert.equal(granted.outcome, "granted");
+      holding += 1;
+      assert.equal(holding, 1);
+      const { lease } = granted;
+      const [renewed] = await Promise.all([1, 2].map(() => host.call(renew("k", { lease }))));
+      assert.equal(renewed?.outcome, "renewed");
+      holding -= 1;
+      await host.call(release("k", { lease }));
+      return Number(granted.fence);
+    }),
+  );
+  assert.deepEqual(
+    fences.sort((a, b) => a - b),
+    Array.from({ length: 50 }, (_, number) => number + 1),
+  );
+  await queue(host, 0);
+});
+
 test("nobody barges past a queue, and whoever won't wait is told at once", async () => {
   const host = object("barging");
   const { lease } = await host.call(acquire("k", { ttlMs: 60_000 }));

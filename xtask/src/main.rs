@@ -6,12 +6,14 @@ mod core_alone;
 mod debian;
 mod demo;
 mod files;
+mod mutants;
 mod node;
 mod package;
 mod redis;
 mod shell;
 mod size;
 mod test;
+mod torture;
 mod wasm;
 mod wasm_toolchain;
 
@@ -28,13 +30,19 @@ cargo xtask <command>
   build          make pkg/ ready for `npm pack`
   check          format, lint, types, licences
   size           print what a bundle grows by, and hold it to the ceilings
-  bench [name]   run the benchmarks, or those that the name fits";
+  bench [name]   run the benchmarks, or those that the name fits
+  mutants [name] break the core on purpose, each time in a copy: the simulation has to notice
+  torture [--seed N] [--minutes M]   explore simulated schedules beyond the tests' share";
 
 fn main() -> ExitCode {
     let started = Instant::now();
     let args: Vec<String> = std::env::args().skip(1).collect();
     let (command, argument) = (args.first(), args.get(1));
-    match run(command.map(String::as_str), argument.map(String::as_str)) {
+    match run(
+        command.map(String::as_str),
+        argument.map(String::as_str),
+        args.get(1..).unwrap_or_default(),
+    ) {
         Ok(()) => {
             eprintln!("xtask: done in {:.1} s", started.elapsed().as_secs_f64());
             ExitCode::SUCCESS
@@ -46,7 +54,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(command: Option<&str>, argument: Option<&str>) -> Result {
+fn run(command: Option<&str>, argument: Option<&str>, rest: &[String]) -> Result {
     let repo = Repo::here()?;
     match command {
         Some("build") => package::build(&repo).map(drop),
@@ -55,6 +63,8 @@ fn run(command: Option<&str>, argument: Option<&str>) -> Result {
         Some("check") => check::run(&repo),
         Some("size") => size::report(&repo, &package::build(&repo)?.node),
         Some("bench") => bench::run(&repo, argument),
+        Some("mutants") => mutants::run(&repo, mutants::only(rest)),
+        Some("torture") => torture::run(&repo, rest),
         Some("help" | "--help" | "-h") => {
             println!("{USAGE}");
             Ok(())

@@ -25,6 +25,8 @@ struct World {
     random: u64,
     /// Of a hundred messages, so many are dropped; as many are doubled.
     faults: u64,
+    /// No message takes longer than this.
+    flight: u64,
     holders: Vec<Driver>,
     server: Server,
     coming: BTreeMap<(u64, u64), Coming>,
@@ -40,6 +42,7 @@ impl World {
             now: 0,
             random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
             faults,
+            flight: 60,
             holders: (1..).zip(configs).map(numbered).collect(),
             server: Server::with(HostConfig::DURABLE_OBJECT),
             coming: BTreeMap::new(),
@@ -76,7 +79,7 @@ impl World {
             1
         };
         for _ in 0..copies {
-            let delay = self.below(60);
+            let delay = self.below(self.flight);
             self.at(self.now + delay, message());
         }
     }
@@ -309,4 +312,26 @@ fn an_aborted_waiter_leaves_nothing_at_the_host() {
     assert!(world.holders.iter().all(|driver| driver.closed));
     assert_eq!(world.holder_at_host(), None);
     assert!(world.server.store.waiters.is_empty());
+}
+
+#[test]
+fn b36_a_short_term_is_not_used_up_by_the_wait_for_it() {
+    // The clocks' rate error takes up to 1 % of the time a request lay waiting: after a poll of 15 s
+    // that would be 150 ms, more than the whole term.
+    for (ttl, release) in [(100, 15_000), (100, 19_000), (300, 19_500), (1_000, 19_900)] {
+        let mut world = World::new(2, 0, &[config("a", 60_000, 0), config("b", ttl, 60_000)]);
+        world.flight = 10;
+        world.tell(0, 0, Input::Start);
+        world.tell(100, 1, Input::Start);
+        world.tell(release, 0, Input::Release);
+        world.run(release + 200);
+        let granted = world.holders[1]
+            .events
+            .iter()
+            .find_map(|(_, event)| match event {
+                Event::Granted(grant) => Some(grant.fence.value()),
+                _ => None,
+            });
+        assert_eq!(granted, Some(2), "ttl {ttl}: the first grant is of use");
+    }
 }

@@ -371,8 +371,11 @@ impl Entry {
         if let Some(outcome) = self.outcome(op, now) {
             return Some(outcome);
         }
-        let parked = Some((to, now, acquire.wait <= POLL));
-        let until = now + acquire.wait.min(POLL);
+        let queued_as = self.queue.iter().find(|waiter| waiter.op == op);
+        let ttl = queued_as.map_or(acquire.ttl, |waiter| waiter.acquire.ttl);
+        let poll = ttl.scale(20, 1).min(POLL);
+        let parked = Some((to, now, acquire.wait <= poll));
+        let until = now + acquire.wait.min(poll);
         if let Some(position) = self.queue.iter().position(|waiter| waiter.op == op) {
             if acquire.wait.is_zero() {
                 self.queue.remove(position);

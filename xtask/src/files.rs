@@ -110,6 +110,13 @@ pub fn write_all(path: &Path, bytes: &[u8]) -> Result {
     fs::write(path, bytes).during(|| format!("write {}", path.display()))
 }
 
+/// Copies a file.
+pub fn copy(from: &Path, to: &Path) -> Result {
+    fs::copy(from, to)
+        .map(drop)
+        .during(|| format!("copy {}", from.display()))
+}
+
 /// Removes a folder if it is there.
 pub fn remove_dir(path: &Path) -> Result {
     if path.exists() {

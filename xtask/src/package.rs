@@ -1,6 +1,6 @@
 //! `cargo xtask build`: everything that `npm pack` in `pkg/` needs.
 
-use crate::files::{Repo, remove_dir, replace_dir};
+use crate::files::{Repo, copy, remove_dir, replace_dir};
 use crate::node::Node;
 use crate::shell::{Result, step};
 use crate::wasm::BINDINGS;
@@ -25,7 +25,16 @@ pub fn build(repo: &Repo) -> Result<Built> {
         binding.build(repo, &rust, &node)?;
     }
     compile_typescript(repo, &node)?;
+    copy_documents(repo)?;
     Ok(Built { node, rust })
+}
+
+/// The documents that npm expects inside the package's folder.
+fn copy_documents(repo: &Repo) -> Result {
+    for name in ["README.md", "LICENSE-MIT", "LICENSE-APACHE"] {
+        copy(&repo.path(name), &repo.path("pkg").join(name))?;
+    }
+    Ok(())
 }
 
 fn compile_typescript(repo: &Repo, node: &Node) -> Result {

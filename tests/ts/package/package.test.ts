@@ -1,0 +1,149 @@
+/** What is published is what is tested: the packed package, installed where nothing else is. */
+
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { upstashFromEnv } from "leasehold/upstash";
+import { RestEndpoint } from "../../rest-endpoint/endpoint.ts";
+import { RedisServer } from "../../rest-endpoint/server-process.ts";
+import { Workers } from "../workerd/harness.ts";
+import { Project } from "./project.ts";
+import { readmeFile } from "./readme.ts";
+
+interface Manifest {
+  readonly exports: Record<string, unknown>;
+  readonly dependencies?: unknown;
+}
+
+const tsconfig = (resolution: Record<string, unknown>) =>
+  JSON.stringify({
+    files: ["use.ts"],
+    compilerOptions: {
+      strict: true,
+      noEmit: true,
+      target: "es2022",
+      lib: ["es2024", "esnext.disposable", "dom"],
+      ...resolution,
+    },
+  });
+
+describe("the packed package in Node", () => {
+  let project: Project;
+  before(async () => {
+    project = await Project.create({
+      "main.ts": await readmeFile("main.ts"),
+      "route.ts": await readmeFile("route.ts"),
+    });
+  });
+  after(() => project[Symbol.asyncDispose]());
+
+  test("brings no dependency, the licences and the README (B108)", async () => {
+    const manifest = (await project.json("node_modules/leasehold/package.json")) as Manifest;
+    assert.equal(manifest.dependencies, undefined);
+    const lock = (await project.json("package-lock.json")) as { packages: object };
+    assert.deepEqual(Object.keys(lock.packages), ["", "node_modules/leasehold"]);
+    await project.write({
+      "files.js": `import { accessSync } from "node:fs";
+        for (const name of ["README.md", "LICENSE-MIT", "LICENSE-APACHE"]) accessSync("node_modules/leasehold/" + name);`,
+    });
+    await project.node("files.js");
+  });
+
+  test("every declared entry can be imported, those for Workers there (B107)", async () => {
+    const manifest = (await project.json("node_modules/leasehold/package.json")) as Manifest;
+    const entries = Object.keys(manifest.exports)
+      .filter((name) => !name.endsWith(".json") && !name.startsWith("./host"))
+      .map((name) => name.replace(".", "leasehold"));
+    assert.ok(entries.length >= 7);
+    const imports = entries.map((name) => `await import(${JSON.stringify(name)});`);
+    await project.write({ "imports.js": imports.join("\n") });
+    await project.node("imports.js");
+  });
+
+  test("an embedded lease works at once, with no set-up", async () => {
+    await project.write({
+      "memory.js": `
+        import { LeaseClient } from "leasehold";
+        import { memory } from "leasehold/memory";
+        const leases = new LeaseClient(memory());
+        const lease = await leases.acquire("a");
+        const rival = await leases.tryAcquire("a");
+        const { released } = await lease.release();
+        console.log(lease.fence, rival, released);`,
+    });
+    assert.equal(await project.node("memory.js"), "1n undefined true\n");
+  });
+
+  test("the README's Node program runs against a stand-alone host", async () => {
+    const token = "a-token-for-the-newcomer";
+    await using workers = await Workers.start({
+      name: "leasehold",
+      entry: new URL("../../../pkg/dist/host/worker.js", import.meta.url),
+      durableObjects: { LEASES: "LeaseHost" },
+      vars: { LEASEHOLD_TOKENS: token },
+    });
+    const url = String(await workers.url());
+    const printed = await project.node("main.ts", { LEASEHOLD_URL: url, LEASEHOLD_TOKEN: token });
+    assert.match(printed, /^held under fence 1 for \d+ ms unless renewed\n$/);
+  });
+
+  test("the README's route runs against a Redis behind REST", async () => {
+    await using server = await RedisServer.start();
+    await using endpoint = await RestEndpoint.start({
+      redis: { port: server.port },
+      supportsKeyLocking: true,
+    });
+    const env = { UPSTASH_REDIS_REST_URL: endpoint.url, UPSTASH_REDIS_REST_TOKEN: endpoint.token };
+    assert.ok(upstashFromEnv(env));
+    await project.write({
+      "call.ts": `import { POST } from "./route.ts"; console.log(await (await POST()).text());`,
+    });
+    assert.match(await project.node("call.ts", env), /^ran under fence \d{16}\n$/);
+  });
+
+  for (const [name, resolution] of Object.entries({
+    node16: { module: "node16", moduleResolution: "node16" },
+    nodenext: { module: "nodenext", moduleResolution: "nodenext" },
+    bundler: { module: "esnext", moduleResolution: "bundler" },
+  })) {
+    test(`its types are found and sound with module resolution ${name} (B104)`, async () => {
+      await project.write({
+        "tsconfig.json": tsconfig({ ...resolution, skipLibCheck: false, types: [] }),
+        "use.ts": `
+          import { type Lease, LeaseClient, LeaseError } from "leasehold";
+          import { memory } from "leasehold/memory";
+          import { durableObject } from "leasehold/durable-object";
+          import { http } from "leasehold/http";
+          import { redis } from "leasehold/redis";
+          import { ScriptedHost, TestClock } from "leasehold/testing";
+          import { upstash, upstashFromEnv } from "leasehold/upstash";
+          export const used = [durableObject, http, redis, ScriptedHost, TestClock, upstash, upstashFromEnv, LeaseError];
+          export async function hold(): Promise<bigint> {
+            const lease: Lease = await new LeaseClient(memory()).acquire("a", { ttlMs: 1_000 });
+            // @ts-expect-error a fence is not a number
+            const wrong: number = lease.fence;
+            return lease.fence;
+          }`,
+      });
+      await project.tool("typescript/bin/tsc", "-p", "tsconfig.json");
+    });
+  }
+});
+
+test("the README's own Worker bundles with wrangler and grants leases in workerd", async () => {
+  await using project = await Project.create({
+    "wrangler.toml": await readmeFile("wrangler.toml"),
+    "src/index.ts": await readmeFile("src/index.ts"),
+  });
+  await project.tool("wrangler/bin/wrangler.js", "deploy", "--dry-run", "--outdir", "out");
+  await using workers = await Workers.start({
+    name: "orders",
+    entry: pathToFileURL(join(project.folder, "out/index.js")),
+    durableObjects: { LEASES: "LeaseHost" },
+  });
+  const url = await workers.url();
+  const answers = await Promise.all([fetch(url), fetch(url), fetch(url)]);
+  const texts = await Promise.all(answers.map((answer) => answer.text()));
+  assert.deepEqual(texts.sort(), [1, 2, 3].map((fence) => `done, under fence ${fence}\n`));
+});

@@ -1,0 +1,218 @@
+//! What one lease costs the host machine, alone, with few and with many others beside it.
+//!
+//! Rounds of the two sizes alternate; the figure is the median round.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant as Stopwatch};
+
+use leasehold::host::{Host, HostConfig, HostInput, HostOutput, ReplyTo};
+use leasehold::id::{LeaseId, OpId};
+use leasehold::name::{HolderName, Key};
+use leasehold::protocol::{Acquire, Credential, Operation, Request, Response};
+use leasehold::time::{Instant, Span};
+
+const ROUNDS: usize = 15;
+const CYCLES: usize = 10_000;
+const TTL: Span = Span::from_secs(86_400);
+/// The most that a host keeps a request waiting; longer waits come in several requests.
+const WAIT: Span = Span::from_secs(20);
+
+fn main() {
+    println!(
+        "host: the machine alone, {} build, medians of {ROUNDS} alternating rounds",
+        if cfg!(debug_assertions) {
+            "debug"
+        } else {
+            "release"
+        }
+    );
+    leases();
+    waiters();
+}
+
+/// Each cycle takes a live lease at random, renews it, releases it and acquires its key again.
+fn leases() {
+    let [few, many] = [1_000, 1_000_000];
+    let mut small = Bench::with_leases(few);
+    let mut large = Bench::with_leases(many);
+    let [small, large] = alternate([&mut || small.cycle_leases(), &mut || large.cycle_leases()]);
+    println!("\nacquire + renew + release, {CYCLES} cycles a round, random keys of those held");
+    row("1,000 live leases", small);
+    row("1,000,000 live leases", large);
+    ratio(small, large, Some(2.0));
+}
+
+/// Each cycle releases the one lease, which grants it to the first waiter, and queues another.
+fn waiters() {
+    let mut few = Bench::with_waiters(1);
+    let mut many = Bench::with_waiters(1_000);
+    let [few, many] = alternate([&mut || few.cycle_waiters(), &mut || many.cycle_waiters()]);
+    println!("\nrelease, grant to the first waiter, one more waiter: {CYCLES} cycles a round");
+    row("1 waiter", few);
+    row("1,000 waiters", many);
+    ratio(few, many, None);
+}
+
+fn alternate(mut sides: [&mut dyn FnMut(); 2]) -> [Duration; 2] {
+    let mut took = [const { Vec::new() }; 2];
+    for _ in 0..ROUNDS {
+        for (side, took) in sides.iter_mut().zip(&mut took) {
+            let started = Stopwatch::now();
+            side();
+            took.push(started.elapsed() / CYCLES as u32);
+        }
+    }
+    took.map(|mut took| {
+        took.sort();
+        took[took.len() / 2]
+    })
+}
+
+fn row(name: &str, cost: Duration) {
+    println!("{name:<24} {:>8.2} µs", cost.as_nanos() as f64 / 1e3);
+}
+
+fn ratio(base: Duration, other: Duration, target: Option<f64>) {
+    let ratio = other.as_secs_f64() / base.as_secs_f64();
+    match target {
+        Some(target) if ratio <= target => println!("ratio {ratio:.2} (target ≤ {target}: met)"),
+        Some(target) => println!("ratio {ratio:.2} (target ≤ {target}: MISSED)"),
+        None => println!("ratio {ratio:.2}"),
+    }
+}
+
+/// A host and what its callers know.
+struct Bench {
+    host: Host,
+    now: Instant,
+    random: u64,
+    ids: u128,
+    keys: Vec<Key>,
+    held: Vec<LeaseId>,
+}
+
+impl Bench {
+    fn new(keys: usize) -> Self {
+        let config = HostConfig {
+            max_keys: usize::MAX,
+            max_waiters: usize::MAX,
+            ..HostConfig::DURABLE_OBJECT
+        };
+        Self {
+            host: Host::new(config),
+            now: Instant::from_millis(1_000_000),
+            random: 0x9e37_79b9_7f4a_7c15,
+            ids: 0,
+            keys: (0..keys)
+                .map(|n| Key::parse(&format!("order:{n:07}")).expect("a key"))
+                .collect(),
+            held: Vec::new(),
+        }
+    }
+
+    fn with_leases(count: usize) -> Self {
+        let mut bench = Self::new(count);
+        for n in 0..count {
+            let lease = bench.acquire(n, Span::ZERO).expect("the key is free");
+            bench.held.push(lease);
+        }
+        bench
+    }
+
+    fn with_waiters(count: usize) -> Self {
+        let mut bench = Self::new(1);
+        let lease = bench.acquire(0, WAIT).expect("the key is free");
+        bench.held.push(lease);
+        for _ in 0..count {
+            assert!(bench.acquire(0, WAIT).is_none(), "a waiter waits");
+        }
+        bench
+    }
+
+    fn cycle_leases(&mut self) {
+        for _ in 0..CYCLES {
+            let n = self.pick();
+            let credential = Credential::Lease(self.held[n]);
+            let ttl = TTL;
+            let renew = self.ask(
+                n,
+                Operation::Renew {
+                    credential: credential.clone(),
+                    ttl,
+                },
+            );
+            assert!(matches!(renew, Some(Response::Renewed { .. })));
+            let release = self.ask(n, Operation::Release(credential));
+            assert!(matches!(release, Some(Response::Released)));
+            self.held[n] = self.acquire(n, Span::ZERO).expect("the key is free");
+        }
+    }
+
+    fn cycle_waiters(&mut self) {
+        for _ in 0..CYCLES {
+            // The release is answered last: before it comes the grant to the first waiter.
+            let credential = Credential::Lease(self.held[0]);
+            let granted = self.ask(0, Operation::Release(credential));
+            let Some(Response::Granted(granted)) = granted else {
+                panic!("no waiter was granted the key: {granted:?}");
+            };
+            self.held[0] = granted.lease;
+            assert!(self.acquire(0, WAIT).is_none(), "a waiter waits");
+        }
+    }
+
+    /// The lease, or nothing if the request waits.
+    fn acquire(&mut self, key: usize, wait: Span) -> Option<LeaseId> {
+        let acquire = Acquire {
+            holder: HolderName::parse("worker-1").expect("a name"),
+            lease: LeaseId::from_bits(self.id()),
+            ttl: TTL,
+            wait,
+            reentrant: false,
+        };
+        match self.ask(key, Operation::Acquire(acquire)) {
+            Some(Response::Granted(granted)) => Some(granted.lease),
+            None => None,
+            other => panic!("an acquire was answered {other:?}"),
+        }
+    }
+
+    /// Carries one request out, and gives the grant among its answers, or else the last answer.
+    fn ask(&mut self, key: usize, operation: Operation) -> Option<Response> {
+        let op = OpId::from_bits(self.id());
+        // Little enough that no waiter's patience ends within the run.
+        self.now = self.now + Span::from_micros(1);
+        let request = Request {
+            key: self.keys[key].clone(),
+            op,
+            operation,
+        };
+        let to = ReplyTo(self.ids as u64);
+        self.host.handle(self.now, HostInput::Request(to, request));
+        let mut answer = None;
+        while let Some(output) = self.host.poll_output() {
+            match output {
+                HostOutput::Reply(_, response) => {
+                    if !matches!(answer, Some(Response::Granted(_))) {
+                        answer = Some(response);
+                    }
+                }
+                other => drop(black_box(other)),
+            }
+        }
+        answer
+    }
+
+    fn id(&mut self) -> u128 {
+        self.ids += 1;
+        self.ids
+    }
+
+    /// A key, by xorshift: the same order in every run.
+    fn pick(&mut self) -> usize {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        (self.random % self.keys.len() as u64) as usize
+    }
+}

@@ -191,13 +191,13 @@ fn a_repeated_poll_takes_the_place_of_the_one_before() {
 }
 
 #[test]
-fn a_poll_without_patience_leaves_the_queue() {
+fn a_poll_without_patience_leaves_the_queue_and_leaves_no_request_behind() {
     let (mut server, first) = contended(10_000);
     assert_eq!(
         server.ask(500, 2, acquire("b", 12, 10_000, 0)),
         held_by("a", 9_500)
     );
-    assert_eq!(server.reply(first), None);
+    assert_eq!(server.reply(first), Some(held_by("a", 9_500)));
     assert!(server.store.waiters.is_empty());
 }
 

@@ -378,8 +378,8 @@ impl Entry {
         let until = now + acquire.wait.min(poll);
         if let Some(position) = self.queue.iter().position(|waiter| waiter.op == op) {
             if acquire.wait.is_zero() {
-                self.queue.remove(position);
-                self.deny(op);
+                let waiter = self.queue.remove(position);
+                self.turn_away(&waiter, now, replies);
                 return Some(self.held(now));
             }
             let waiter = &mut self.queue[position];

@@ -277,9 +277,9 @@ impl Slot {
     fn park_again(&mut self, asked: Asked, position: usize, wait: Span, fx: &mut Effects) {
         if wait.is_zero() {
             if let Some(waiter) = self.queue.remove(position) {
-                self.leave(&waiter, fx);
+                self.turn_away(&waiter, asked.now, fx);
             }
-            return self.deny(asked.to, asked.op, asked.now, fx);
+            return fx.reply(asked.to, self.held(asked.now));
         }
         let ttl = self.queue.get(position).map(|waiter| waiter.record.ttl);
         let parked = Presence::Parked(park(asked, wait, ttl.unwrap_or(MAX_TTL)));

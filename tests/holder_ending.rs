@@ -236,6 +236,40 @@ fn a_refused_transfer_has_not_happened_and_the_lease_goes_on() {
 }
 
 #[test]
+fn a_transfer_refused_after_an_attempt_in_doubt_does_not_come_back() {
+    // The first attempt may have been carried out: the successor may hold the key already.
+    let unreadable = every_response().into_iter().filter(|(_, response)| {
+        !matches!(
+            response,
+            Response::Granted(_) | Response::NotHolder(_) | Response::Refused(_)
+        )
+    });
+    for (what, response) in unreadable
+        .map(|(what, response)| (what, Some(response)))
+        .chain([("lost", None)])
+    {
+        let mut driver = Driver::held(config(60_000));
+        driver.input(100, hand_over());
+        match response {
+            Some(response) => driver.answer(120, response),
+            None => driver.fail(120, Delivery::Unknown),
+        };
+        driver.run(300, |_| Fate::Hang);
+        assert_eq!(driver.sent(is_transfer), 2, "{what}");
+        driver.answer(320, refused(Code::Unavailable, None));
+        assert!(!driver.is_held(), "{what}");
+        assert!(driver.loss().is_some(), "{what}");
+    }
+    // After one that was certainly not, it does.
+    let mut driver = Driver::held(config(60_000));
+    driver.input(100, hand_over());
+    driver.fail(120, Delivery::Never);
+    driver.run(300, |_| Fate::Hang);
+    driver.answer(320, refused(Code::Unavailable, None));
+    assert!(driver.is_held());
+}
+
+#[test]
 fn a_transfer_refused_after_the_end_of_the_term_is_a_loss() {
     let mut driver = Driver::held(config(1_000));
     driver.input(900, hand_over());

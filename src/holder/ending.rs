@@ -79,7 +79,8 @@ impl Ending {
         }
     }
 
-    /// Takes the answer that says it is done. Any other makes no sense: the host is asked again.
+    /// Takes the answer that says it is done. Any other makes no sense and tells nothing of what was
+    /// done: the host is asked again.
     fn done(&mut self, ctx: &mut Context, response: &Response) -> Next {
         match (&self.way, response) {
             (Way::Release, Response::Released) => ctx.emit(Event::Released(Release::Done)),
@@ -92,6 +93,7 @@ impl Ending {
                 })));
             }
             _ => {
+                self.errand.leave_in_doubt();
                 self.errand.back_off(ctx, None);
                 return Next::Wait;
             }

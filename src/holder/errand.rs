@@ -49,6 +49,11 @@ impl Errand {
         self.pursuit.may_take_effect()
     }
 
+    /// Takes note of an answer that does not tell whether the attempt was carried out.
+    pub fn leave_in_doubt(&mut self) {
+        self.pursuit.leave_trace();
+    }
+
     /// Tries again later.
     pub fn back_off(&mut self, ctx: &mut Context, retry_after: Option<Span>) {
         self.pursuit.back_off(ctx, retry_after);

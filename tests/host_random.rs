@@ -635,7 +635,7 @@ fn check(story: Vec<(i64, Move)>, restart_always: bool) {
 }
 
 proptest! {
-    #![proptest_config(common::cases(700))]
+    #![proptest_config(common::cases(400))]
 
     #[test]
     fn the_host_answers_like_the_reference(story in prop::collection::vec(moves(), 0..120)) {

@@ -9,7 +9,7 @@
  */
 
 import { DurableObject } from "cloudflare:workers";
-import { currentGeneration, guarded, LeaseObject } from "./host/instance.js";
+import { currentGeneration, guarded, LeaseObject, plain } from "./host/instance.js";
 import { json, malformedJson, methodNotAllowed } from "./host/reply.js";
 import { Parking } from "./parking.js";
 import type { WireResponse } from "./wire.js";
@@ -77,8 +77,9 @@ export class LeaseHost<Env = unknown> extends DurableObject<Env> {
     // First, so that it does not give up on the new ticket.
     this.#noticeReplacement();
     const parked = this.#parking.park();
+    const record = plain(request);
     try {
-      this.#step((object, now) => object.call(now, parked.ticket, request));
+      this.#step((object, now) => object.call(now, parked.ticket, record));
     } catch {
       // The answer has been rejected with the same error.
     }

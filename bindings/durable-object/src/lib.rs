@@ -5,19 +5,19 @@
 
 mod access;
 mod record;
-mod request;
 mod row;
 mod store;
 
 use std::cell::RefCell;
 
 use leasehold::host::{Host, HostConfig, HostInput, HostOutput, ReplyTo};
+use leasehold::protocol::Response;
 use leasehold::time::Instant;
+use leasehold_records::{number, request};
 use wasm_bindgen::prelude::*;
 use worker_sys::DurableObjectState;
 
-use record::{Alarm, Reply, Step};
-use request::RawRequest;
+use record::Step;
 use store::Store;
 
 /// The state of one Durable Object: what its storage holds, and who waits for an answer.
@@ -38,13 +38,13 @@ impl LeaseObject {
         })
     }
 
-    /// Takes a request. Its answer may come with a later step.
-    pub fn call(&self, now_ms: f64, to: f64, request: &RawRequest) -> Result<JsValue, JsValue> {
+    /// Takes a request, a plain record. Its answer may come with a later step.
+    pub fn call(&self, now_ms: f64, to: f64, request: &JsValue) -> Result<JsValue, JsValue> {
         let to = ReplyTo(to as u64);
-        match request.parse() {
+        match request::read(request) {
             Ok(request) => self.step(now_ms, HostInput::Request(to, request)),
             // The same for every state, so no storage needs to be asked.
-            Err(invalid) => Ok(record::plain(&Step::refusing(to, invalid))),
+            Err(invalid) => Ok(Step::refusing(to, invalid).record()),
         }
     }
 
@@ -59,7 +59,7 @@ impl LeaseObject {
     }
 
     fn step(&self, now_ms: f64, input: HostInput) -> Result<JsValue, JsValue> {
-        let now = Instant::from_micros((now_ms * 1_000.0) as u64);
+        let now = Instant::ZERO + number::span(now_ms);
         // Taken out, not borrowed: after an error what is in here would be ahead of the storage.
         let mut host = match self.host.take() {
             Some(host) => host,
@@ -70,27 +70,27 @@ impl LeaseObject {
         let mut written = false;
         while let Some(output) = host.poll_output() {
             match output {
-                HostOutput::Alarm(at) => step.alarm = Some(Alarm::after(now, at)),
+                HostOutput::Alarm(at) => step.alarm = Some(at.map(|at| at.since(now))),
                 HostOutput::Persist(mutation) => {
                     self.store.apply(mutation)?;
                     written = true;
                 }
-                HostOutput::Reply(to, response) => step.replies.push(Reply::new(to, response)),
+                HostOutput::Reply(to, response) => step.replies.push((to, response)),
             }
         }
         if !written {
             self.store.touch()?;
         }
         self.host.replace(Some(host));
-        Ok(record::plain(&step))
+        Ok(step.record())
     }
 }
 
-/// Why no host would carry out this request, if that is so.
+/// Why no host would carry out this request, a plain record, if that is so.
 #[wasm_bindgen]
-pub fn refusal(request: &RawRequest) -> JsValue {
-    match request.parse() {
+pub fn refusal(request: &JsValue) -> JsValue {
+    match request::read(request) {
         Ok(_) => JsValue::UNDEFINED,
-        Err(invalid) => record::response(record::refused(invalid)),
+        Err(invalid) => record::response(Response::Refused(invalid.into())),
     }
 }

@@ -35,9 +35,14 @@ function isTrap(error: unknown): boolean {
   return error instanceof WebAssembly.RuntimeError || error instanceof RangeError;
 }
 
+/** What was sent, as a record whose fields can be read without running any code. */
+export function plain(sent: unknown): object {
+  return { ...(sent as object) };
+}
+
 /** Why no host would carry out this request, if that is so. */
 export function refusal(request: unknown): WireResponse | undefined {
-  return guarded(() => wasm.refusal(request));
+  return guarded(() => wasm.refusal(plain(request)));
 }
 
 /**

@@ -23,7 +23,11 @@ for (const via of ["rpc", "fetch"]) {
       },
       async call(request, { signal }) {
         // JSON has no NaN: it arrives as null, which no host takes for a number either.
-        const response = await fetch(url, { method: "POST", body: JSON.stringify(request), signal });
+        const response = await fetch(url, {
+          method: "POST",
+          body: JSON.stringify(request),
+          signal,
+        });
         return (await response.json()) as WireResponse;
       },
     };

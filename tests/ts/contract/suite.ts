@@ -135,10 +135,7 @@ export function contract(name: string, start: () => Promise<Subject>): void {
     test("a rival with a shorter term does not shorten the holder's (B67)", async () => {
       const key = freshKey();
       const lease = await client().acquire(key, { ttlMs: TTL });
-      await assert.rejects(
-        client().acquire(key, { ttlMs: 100, waitMs: 300 }),
-        code("TIMEOUT"),
-      );
+      await assert.rejects(client().acquire(key, { ttlMs: 100, waitMs: 300 }), code("TIMEOUT"));
       await lease.verify();
       await lease.release();
     });
@@ -400,7 +397,16 @@ export function contract(name: string, start: () => Promise<Subject>): void {
     test("keys are kept apart and intact, byte for byte (B79, B110)", async () => {
       const base = freshKey();
       const keys = [
-        "café", "cafe\u0301", "ключ🔒", "\0x", "a}b{c", "{}", "%7B", " ", "a/b?c#d", "k".repeat(400),
+        "café",
+        "cafe\u0301",
+        "ключ🔒",
+        "\0x",
+        "a}b{c",
+        "{}",
+        "%7B",
+        " ",
+        "a/b?c#d",
+        "k".repeat(400),
       ].map((key) => `${base}:${key}`);
       const leases = await Promise.all(
         keys.map((key) => client().acquire(key, { ttlMs: TTL, waitMs: 0 })),
@@ -411,7 +417,15 @@ export function contract(name: string, start: () => Promise<Subject>): void {
 
     test("holders' names travel exactly (B72)", async () => {
       const key = freshKey();
-      for (const holder of ["12345", "1e3", "true", "null", "{}", "12345678901234567890", "a b\nc"]) {
+      for (const holder of [
+        "12345",
+        "1e3",
+        "true",
+        "null",
+        "{}",
+        "12345678901234567890",
+        "a b\nc",
+      ]) {
         const lease = await client(holder).acquire(key, { ttlMs: TTL });
         assert.equal((await client().inspect(key))?.holder, holder);
         await lease.release();
@@ -429,7 +443,10 @@ export function contract(name: string, start: () => Promise<Subject>): void {
         await assert.rejects(leases.inspect(key), code("INVALID"));
       }
       await assert.rejects(leases.acquire("k", { waitMs: -1 }), code("INVALID"));
-      await assert.rejects(leases.acquire("k", { ttlMs: "10s" as unknown as number }), code("INVALID"));
+      await assert.rejects(
+        leases.acquire("k", { ttlMs: "10s" as unknown as number }),
+        code("INVALID"),
+      );
       assert.equal(host.count(), 0);
     });
 

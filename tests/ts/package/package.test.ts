@@ -1,8 +1,8 @@
 /** What is published is what is tested: the packed package, installed where nothing else is. */
 
 import assert from "node:assert/strict";
-import { after, before, describe, test } from "node:test";
 import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
 import { pathToFileURL } from "node:url";
 import { upstashFromEnv } from "leasehold/upstash";
 import { RestEndpoint } from "../../rest-endpoint/endpoint.ts";
@@ -145,5 +145,8 @@ test("the README's own Worker bundles with wrangler and grants leases in workerd
   const url = await workers.url();
   const answers = await Promise.all([fetch(url), fetch(url), fetch(url)]);
   const texts = await Promise.all(answers.map((answer) => answer.text()));
-  assert.deepEqual(texts.sort(), [1, 2, 3].map((fence) => `done, under fence ${fence}\n`));
+  assert.deepEqual(
+    texts.sort(),
+    [1, 2, 3].map((fence) => `done, under fence ${fence}\n`),
+  );
 });

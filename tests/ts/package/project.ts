@@ -20,9 +20,9 @@ export class Project implements AsyncDisposable {
   static async create(files: Record<string, string>): Promise<Project> {
     const project = new Project(await mkdtemp(join(tmpdir(), "leasehold-project-")));
     await project.#npm(join(ROOT, "pkg"), "pack", "--pack-destination", project.folder);
-    const { version } = JSON.parse(
-      await readFile(join(ROOT, "pkg/package.json"), "utf8"),
-    ) as { version: string };
+    const { version } = JSON.parse(await readFile(join(ROOT, "pkg/package.json"), "utf8")) as {
+      version: string;
+    };
     const manifest = { name: "newcomer", private: true, type: "module" };
     await project.write({ "package.json": JSON.stringify(manifest), ...files });
     await project.#npm(project.folder, "install", "--offline", `./leasehold-${version}.tgz`);

@@ -1,0 +1,103 @@
+/**
+ * Acquire, renew, release, over and over: nothing may grow. `LEASEHOLD_SOAK_CYCLES` says how often
+ * (1,000 by default; 100,000 for the long run).
+ */
+
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { LeaseClient, type LeaseHost } from "leasehold";
+import { durableObject } from "leasehold/durable-object";
+import { memory } from "leasehold/memory";
+import { upstash } from "leasehold/upstash";
+import { initSync as client } from "../../../pkg/wasm/client/client.js";
+import { initSync as memoryHost } from "../../../pkg/wasm/memory/memory.js";
+import { RestEndpoint } from "../../rest-endpoint/endpoint.ts";
+import { RedisServer } from "../../rest-endpoint/server-process.ts";
+import { Workers } from "../workerd/harness.ts";
+import type { Host } from "../workerd/host.ts";
+import { usage } from "./measure.ts";
+
+const CYCLES = Number(process.env.LEASEHOLD_SOAK_CYCLES ?? 1_000);
+const WARM_UP = Math.min(300, CYCLES);
+/** Noise of the collector and of the runtime's own caches. */
+const HEAP_ALLOWANCE = 4 * 2 ** 20;
+
+/** Already instantiated, so no module is taken; gives what the instance exports. */
+const pages = (init: typeof client) => {
+  const { memory } = init({ module: undefined as never });
+  return memory.buffer.byteLength;
+};
+
+async function cycle(leases: LeaseClient, key: string, seen: Set<string>): Promise<void> {
+  const lease = await leases.acquire(key, { ttlMs: 5_000 });
+  lease.addEventListener("lost", () => assert.fail("lost"));
+  assert.ok(!seen.has(String(lease.fence)), "a fence was granted twice");
+  if (seen.size < 10_000) seen.add(String(lease.fence));
+  await lease.renew();
+  assert.deepEqual(await lease.release(), { released: true });
+}
+
+/** Runs the cycles; the warm-up is not counted, nor what a test's own parts are told to forget. */
+async function soak(host: LeaseHost, forget = () => {}): Promise<void> {
+  const leases = new LeaseClient(host);
+  const fences = new Set<string>();
+  for (let index = 0; index < WARM_UP; index += 1) await cycle(leases, "soak", fences);
+  forget();
+  const before = { ...(await usage()), wasm: pages(client), host: pages(memoryHost) };
+  for (let index = 0; index < CYCLES; index += 1) await cycle(leases, "soak", fences);
+  forget();
+  const after = { ...(await usage()), wasm: pages(client), host: pages(memoryHost) };
+  assert.equal(after.wasm, before.wasm, "the client's wasm memory grew");
+  assert.equal(after.host, before.host, "the embedded host's wasm memory grew");
+  assert.ok(
+    after.timers <= before.timers,
+    `timers: ${before.timers} before, ${after.timers} after`,
+  );
+  const growth = after.heapBytes - before.heapBytes;
+  assert.ok(growth < HEAP_ALLOWANCE, `the heap grew by ${growth} bytes`);
+  assert.equal(leases.heldLeases.length, 0);
+}
+
+describe(`${CYCLES} cycles leave nothing behind`, { timeout: 120_000 + CYCLES * 60 }, () => {
+  test("on the embedded host", () => soak(memory()));
+
+  test("on Redis: an idle key costs its fence, and for a minute its record", async () => {
+    await using server = await RedisServer.start();
+    await using endpoint = await RestEndpoint.start({
+      redis: { port: server.port },
+      supportsKeyLocking: true,
+    });
+    const host = upstash({ url: endpoint.url, token: endpoint.token });
+    await soak(host, () => endpoint.requests.clear());
+    const rows = await command(endpoint, "KEYS", "*");
+    assert.deepEqual((rows as string[]).sort(), [
+      "leasehold:{k:soak}:fence",
+      "leasehold:{k:soak}:lease",
+    ]);
+    assert.ok(Number(await command(endpoint, "STRLEN", "leasehold:{k:soak}:lease")) < 1_500);
+    const left = Number(await command(endpoint, "PTTL", "leasehold:{k:soak}:lease"));
+    assert.ok(left > 0 && left <= 60_000, "the record of a free key expires within a minute");
+  });
+
+  test("on a Durable Object: an idle key costs one row of bounded size", async () => {
+    await using workers = await Workers.startTestHost();
+    const namespace = workers.namespace<Host>("LEASES");
+    await soak(durableObject(namespace));
+    const object = namespace.getByName("soak");
+    const [keys] = await object.sql("SELECT count(*) AS rows, sum(length(past)) AS past FROM keys");
+    assert.equal(keys?.rows, 1);
+    assert.ok(Number(keys?.past) < 4_000, `${keys?.past} characters of memory`);
+    const [waiters] = await object.sql("SELECT count(*) AS rows FROM waiters");
+    assert.equal(waiters?.rows, 0);
+    assert.equal(await object.alarmAt(), null);
+  });
+});
+
+async function command(endpoint: RestEndpoint, ...words: string[]): Promise<unknown> {
+  const response = await fetch(endpoint.url, {
+    method: "POST",
+    headers: { authorization: `Bearer ${endpoint.token}` },
+    body: JSON.stringify(words),
+  });
+  return ((await response.json()) as { result: unknown }).result;
+}

@@ -21,7 +21,9 @@ async function dryRun(project: string): Promise<{ told: string; files: string[] 
   const out = await mkdtemp(join(scratch, "out-"));
   const wrangler = join(ROOT, "node_modules/wrangler/bin/wrangler.js");
   const args = [wrangler, "deploy", "--dry-run", "--outdir", out];
-  const env = { ...process.env, WRANGLER_SEND_METRICS: "false", CI: "1", NO_COLOR: "1" };
+  // Without its banner it does not look for a newer version of itself.
+  const quiet = { WRANGLER_HIDE_BANNER: "true", WRANGLER_SEND_METRICS: "false" };
+  const env = { ...process.env, ...quiet, CI: "1", NO_COLOR: "1" };
   const { stdout } = await promisify(execFile)(process.execPath, args, { cwd: project, env });
   return { told: stdout, files: await readdir(out) };
 }

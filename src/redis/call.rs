@@ -30,6 +30,8 @@ pub struct Call {
     /// When the server first said that this request has to wait, by its clock.
     queued_at: Option<Instant>,
     polls: u32,
+    /// Whether the last look has been taken, which leaves the queue.
+    last_look: bool,
     /// Random bits that spread the polls of many waiters.
     jitter: u64,
 }
@@ -79,6 +81,7 @@ impl Call {
             wait,
             queued_at: None,
             polls: 0,
+            last_look: false,
             jitter: request.op.to_bits() as u64,
         }
     }
@@ -142,7 +145,10 @@ impl Call {
                 retry_after: Span::ZERO,
             });
         }
-        // The wait is over: one last look, which leaves the queue.
+        if self.last_look {
+            return Step::Failed;
+        }
+        self.last_look = true;
         self.invocation.stop_waiting();
         self.poll()
     }

@@ -27,7 +27,7 @@ pub enum ReplyError {
     NoKeyLocking,
     /// The server refuses.
     Refused(Refusal),
-    /// Not an answer of one of the scripts.
+    /// Neither an answer of one of the scripts nor an error that says what became of it.
     Unreadable,
 }
 
@@ -140,9 +140,15 @@ fn foreign_value() -> Refusal {
 /// Tells a server's error by its words, which themselves go no further: they may quote the
 /// command, and with it secrets.
 fn classify(text: &str) -> ReplyError {
+    // What is quoted are words of the command, and these may be anything.
+    let words = text
+        .as_bytes()
+        .split(|byte| b"'\"`".contains(byte))
+        .next()
+        .unwrap_or_default();
     // `str::contains` would bring a searcher several times the size of all this.
     let has = |part: &str| {
-        text.as_bytes()
+        words
             .windows(part.len())
             .any(|window| window == part.as_bytes())
     };
@@ -152,7 +158,8 @@ fn classify(text: &str) -> ReplyError {
     };
     ReplyError::Refused(if has("NOSCRIPT") {
         return ReplyError::NoScript;
-    } else if has("Unexpected flag in script shebang") {
+    } else if has("Unexpected flag in script shebang") || has("compiling script") {
+        // Before version 7 the line with the flag is no Lua to the server.
         return ReplyError::NoKeyLocking;
     } else if has("WRONGTYPE") || has("not an integer") {
         foreign_value()
@@ -188,6 +195,7 @@ fn classify(text: &str) -> ReplyError {
     } else if has("OOM") {
         passing("out-of-memory", "The server's memory is full.")
     } else {
-        passing("host-error", "The server answered with an error.")
+        // It may come from something between us and a server that has carried the command out.
+        return ReplyError::Unreadable;
     })
 }

@@ -51,24 +51,24 @@ macro_rules! scripts {
 
 scripts! {
     ACQUIRE = "acquire",
-        "2e19ff34d9b9efe7309c9d5ddf55f9fdb79e8cb5",
-        "2fa7a3179c4c7e7f750601078384fbea62b8e577";
+        "fa7bc105217081b165a9b902ba6c13cbb2c905c4",
+        "a7909ccf7a0c38374c131243d2689d05721790b1";
     CANCEL = "cancel",
-        "f492ddd9dc84d85cd541c61669ff8a5cc4e5a701",
-        "b75019717b5afa7473549a987348aa9e39e5d3d0";
+        "57efeec0cc449a434b66ff6dc2876045e36577da",
+        "ac52401e81c863aa34efd5b2eeddfdf77b3fa3c4";
     INSPECT = "inspect",
-        "f2aed5af370086e3482996161ba204791f517751",
-        "8d605068df68bf9b54ca334b473c08f907557440";
+        "23c242731deb7fb1926409436afc94f528fdbc45",
+        "ea11f75fa892d457bb87b5ea53f9d061a090574b";
     RELEASE = "release",
-        "1120d70c51a1fd7693d2e956e470c14bccfeaca9",
-        "bee66926a916bf5c5a75c2a91fe80bca3b900482";
+        "aea01c2e14b4cbbca4bba37e9c805a13cf1ef940",
+        "6121eec513221425e699decf02443c3572298465";
     RENEW = "renew",
-        "98212a0403c169ab6ec8094f9365b65498f39a06",
-        "ce51310a97a8675f2a1c59c53bd00c5f8239fd7c";
+        "8959017ffa7a65a9a817ad1fd61b4934c8862bab",
+        "18382cdd4d6142f27fdf325094ea66e16be1ae13";
     REVOKE = "revoke",
-        "4ea88a6dd5f03708fc8de0b9a0e421ff88822870",
-        "6f1e9a712f8aee2c38e6e4b78f0ac1440f88bfba";
+        "6d9e1c27ca254f83ee9852526c03c2ef6551c57e",
+        "d45d252293e23ebeb4a4eae1637b113c62810244";
     TRANSFER = "transfer",
-        "49befa88cfa863fe573dc0dc8a70a7cf5f793e7c",
-        "fd0cd0dd08540f836c274e648d592a3ab73b3b30";
+        "4899f005732f54070ff6b528020bb766c541e841",
+        "08d44a4572c3f9c5434955d892e93577c80d2dda";
 }

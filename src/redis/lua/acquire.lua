@@ -24,9 +24,13 @@ if ARGV[5] == '0' then
   return { 'held', r.state == 'h' and r.holder or '', number(left) }
 end
 if redis.call('HSET', KEYS[4], op, number(now + ARGV[7]) .. ' ' .. ARGV[8]) == 1 then
-  if redis.call('ZCARD', KEYS[3]) >= tonumber(ARGV[9]) then
-    redis.call('HDEL', KEYS[4], op)
-    return { 'too-many-waiters' }
+  local most = tonumber(ARGV[9])
+  if redis.call('ZCARD', KEYS[3]) >= most then
+    sweep(KEYS[3], KEYS[4])
+    if redis.call('ZCARD', KEYS[3]) >= most then
+      redis.call('HDEL', KEYS[4], op)
+      return { 'too-many-waiters' }
+    end
   end
   redis.call('ZADD', KEYS[3], stamp, op)
   redis.call('PEXPIRE', KEYS[3], 90000000)

@@ -90,17 +90,20 @@ end
 local function below(a, b) return #a < #b or #a == #b and a < b end
 
 -- The next fence is the server's time in microseconds or one more than the last, whichever is
--- higher: so it rises even after a failover that lost the last one.
+-- higher: so it rises even after a failover that lost the last one. What else may be stored where
+-- the fence belongs is put back.
 local function grant(r, lease, op, holder, ttl)
-  local last = r.state ~= 'n' and r.fence or redis.call('GET', KEYS[2]) or '0'
-  if not string.match(last, '^%d+$') then return { 'foreign' } end
   local fence = stamp
-  if not below(last, stamp) then
+  local last = redis.call('SET', KEYS[2], fence, 'KEEPTTL', 'GET') or '0'
+  if not string.match(last, '^%d+$') then
+    redis.call('SET', KEYS[2], last, 'KEEPTTL')
+    return { 'foreign' }
+  end
+  if below(last, r.fence) then last = r.fence end
+  if not below(last, fence) then
     redis.call('SET', KEYS[2], last)
     redis.call('INCR', KEYS[2])
     fence = redis.call('GET', KEYS[2])
-  else
-    redis.call('SET', KEYS[2], fence)
   end
   bury(r)
   r.state, r.lease, r.op, r.by, r.holder, r.fence = 'h', lease, op, '-', holder, fence
@@ -128,6 +131,18 @@ local function first(r, queue, presence)
     if last and tonumber(last) >= now then return op, channel end
     redis.call('ZREM', queue, op)
     redis.call('HDEL', presence, op)
+  end
+end
+
+-- Drops the waiters that are not there any more, wherever they stand in the queue.
+local function sweep(queue, presence)
+  local all = redis.call('HGETALL', presence)
+  for i = 1, #all, 2 do
+    local last = tonumber(string.match(all[i + 1], '^%d+') or '')
+    if last and last < now then
+      redis.call('ZREM', queue, all[i])
+      redis.call('HDEL', presence, all[i])
+    end
   end
 end
 

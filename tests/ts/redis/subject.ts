@@ -1,0 +1,71 @@
+import { randomBytes } from "node:crypto";
+import { LeaseClient, type LeaseClientOptions } from "leasehold";
+import { type UpstashOptions, upstash } from "leasehold/upstash";
+import type { RestEndpoint } from "../../rest-endpoint/endpoint.ts";
+import type { RedisConnection } from "../../rest-endpoint/redis.ts";
+import type { Reply } from "../../rest-endpoint/resp.ts";
+
+/** A term that does not end while a test runs. */
+export const LONG = 30_000;
+
+let serial = 0;
+
+/** A key that no other test has. */
+export function freshKey(): string {
+  serial += 1;
+  return `key-${process.pid}-${serial}`;
+}
+
+/** A holder's name as hard to guess as the other secrets, so that it can be looked for. */
+export function secretName(): string {
+  return `holder-${randomBytes(8).toString("hex")}`;
+}
+
+export interface ClientOptions extends LeaseClientOptions {
+  readonly endpoint?: Partial<UpstashOptions>;
+}
+
+/** A client that shares nothing with others but the endpoint. */
+export function client(endpoint: RestEndpoint, options: ClientOptions = {}): LeaseClient {
+  const { endpoint: over, ...rest } = options;
+  return new LeaseClient(upstash({ url: endpoint.url, token: endpoint.token, ...over }), rest);
+}
+
+/** The names of a key's records, as documented in the core. */
+export function record(key: string, what: "lease" | "fence" | "queue" | "presence"): string {
+  return `leasehold:{k:${key}}:${what}`;
+}
+
+/** A reply as text: what is stored, a number's digits, or an error's words. */
+export function text(reply: Reply | undefined): string | null {
+  switch (reply?.kind) {
+    case "bulk":
+      return reply.bytes === null ? null : String(reply.bytes);
+    case "integer":
+      return reply.digits;
+    case "simple":
+    case "error":
+      return reply.text;
+    default:
+      throw new Error(`no single value: ${reply?.kind}`);
+  }
+}
+
+/** Asks the server itself, past the endpoint. */
+export async function ask(direct: RedisConnection, ...command: string[]): Promise<string | null> {
+  return text(await direct.send(...command));
+}
+
+/** The names of all that is stored, sorted. */
+export async function stored(direct: RedisConnection): Promise<string[]> {
+  const reply = await direct.send("KEYS", "*");
+  if (reply.kind !== "array") throw new Error("KEYS gave no array");
+  return (reply.items ?? []).map((item) => text(item) ?? "").sort();
+}
+
+/** How many requests carried a script. */
+export function scriptsSent(endpoint: RestEndpoint): number {
+  return (
+    endpoint.requests.withCommand("evalsha").length + endpoint.requests.withCommand("eval").length
+  );
+}

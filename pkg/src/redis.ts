@@ -1,4 +1,5 @@
 import { checkPrefix, RedisCall } from "#redis-wasm";
+import { deferred } from "./deferred.js";
 import { checked, HostError } from "./errors.js";
 import type { CallOptions, Capabilities, LeaseHost, WireRequest, WireResponse } from "./wire.js";
 
@@ -73,7 +74,9 @@ class RedisHost implements LeaseHost {
           case "done":
             return step.response;
           case "failed":
-            throw new HostError("The server's reply makes no sense.", { delivery: "unknown" });
+            throw new HostError("The server's reply does not say what became of the command.", {
+              delivery: "unknown",
+            });
           case "rest":
             await waker.rest(step.gapMs, step.channel);
             step = begun.poll() as Step;
@@ -83,7 +86,8 @@ class RedisHost implements LeaseHost {
         }
       }
     } finally {
-      this.#keyLocking = begun.keyLocking;
+      // Another call may have found out meanwhile.
+      this.#keyLocking &&= begun.keyLocking;
       begun.free();
       ended.abort();
     }
@@ -110,12 +114,24 @@ class RedisHost implements LeaseHost {
     } catch (error) {
       if (error instanceof HostError) throw error;
       if (isServersWord(error)) return call.refused(error.message);
-      throw new HostError("The server gave no answer.", { delivery: "unknown", cause: error });
+      throw noAnswer(error);
     } finally {
       clear();
     }
     return call.replied(Array.isArray(reply) ? reply.map(String) : []);
   }
+}
+
+/** Without the cause itself: clients put the command into their errors, and with it secrets. */
+export function noAnswer(error: unknown): HostError {
+  const code = codeOf(error) ?? codeOf((error as { cause?: unknown } | undefined)?.cause);
+  const why = code === undefined ? "" : ` (${code})`;
+  return new HostError(`The server gave no answer${why}.`, { delivery: "unknown" });
+}
+
+function codeOf(error: unknown): string | undefined {
+  const code = (error as { code?: unknown } | undefined)?.code;
+  return typeof code === "string" && /^[A-Z_]{1,40}$/.test(code) ? code : undefined;
 }
 
 /** An error that a server answered with begins with a word in capitals. */
@@ -139,7 +155,7 @@ class Waker {
   async rest(gapMs: number, channel: string): Promise<void> {
     this.#listen(channel);
     if (!this.#hinted) {
-      const { promise, resolve } = Promise.withResolvers<void>();
+      const { promise, resolve } = deferred<void>();
       this.#wake = resolve;
       const timer = setTimeout(resolve, gapMs);
       try {
@@ -160,7 +176,8 @@ class Waker {
       this.#wake?.();
     };
     // A stream that fails or ends leaves the polls.
-    this.#connection.listen?.(channel, hint, this.#signal).catch(() => {});
+    const listening = async () => this.#connection.listen?.(channel, hint, this.#signal);
+    listening().catch(() => {});
   }
 }
 

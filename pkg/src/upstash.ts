@@ -62,6 +62,9 @@ export function upstashFromEnv(
   throw invalid("env", "must have UPSTASH_REDIS_REST_URL and UPSTASH_REDIS_REST_TOKEN");
 }
 
+/** What an endpoint without streams may answer. */
+const NO_STREAMS = new Set([400, 404, 405, 501]);
+
 class RestConnection implements RedisConnection {
   readonly #url: string;
   readonly #fetch: typeof fetch;
@@ -74,7 +77,12 @@ class RestConnection implements RedisConnection {
     const trimmed = typeof token === "string" ? token.trim() : "";
     if (!/^[\x21-\x7e]+$/.test(trimmed)) throw invalid("token", "must be the database's token");
     this.#fetch = custom ?? ((input, init) => fetch(input, init));
-    this.#init = { headers: { authorization: `Bearer ${trimmed}` }, ...uncached() };
+    this.#init = {
+      headers: { authorization: `Bearer ${trimmed}` },
+      // A redirect could take the lease's credential to another place.
+      redirect: "manual",
+      ...uncached(),
+    };
   }
 
   async send(command: string[], signal: AbortSignal): Promise<unknown> {
@@ -85,7 +93,7 @@ class RestConnection implements RedisConnection {
       signal,
     });
     const reply: unknown = await response.json().catch(() => undefined);
-    if (hasText(reply, "error")) throw new Error(reply.error);
+    if (hasText(reply, "error") && /^[A-Z]{2,} /.test(reply.error)) throw new Error(reply.error);
     if (response.ok && typeof reply === "object" && reply !== null && "result" in reply) {
       return reply.result;
     }
@@ -107,7 +115,7 @@ class RestConnection implements RedisConnection {
       signal,
     });
     if (!response.ok || response.body === null) {
-      this.#streams = response.status >= 500;
+      this.#streams = !NO_STREAMS.has(response.status);
       await response.body?.cancel();
       return;
     }
@@ -118,11 +126,22 @@ class RestConnection implements RedisConnection {
 }
 
 function baseUrl(text: string): string {
-  const url = typeof text === "string" ? URL.parse(text.trim()) : null;
-  if (url === null || !/^https?:$/.test(url.protocol)) {
+  const url = typeof text === "string" ? parsed(text.trim()) : undefined;
+  if (url === undefined || !/^https?:$/.test(url.protocol)) {
     throw invalid("url", "must be an http or https URL");
   }
+  if (url.username || url.password || url.search || url.hash) {
+    throw invalid("url", "must be without user, query and fragment: the token goes apart");
+  }
   return url.href.replace(/\/+$/, "");
+}
+
+function parsed(text: string): URL | undefined {
+  try {
+    return new URL(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** `no-store`, where the runtime knows the field: some keep answers to a POST as well. */

@@ -10,6 +10,7 @@ pub mod agenda;
 pub mod batch;
 pub mod check;
 pub mod fault;
+pub mod history;
 pub mod machine;
 pub mod rng;
 pub mod scenario;

@@ -1,9 +1,11 @@
 //! Explores schedules, or repeats one: `leasehold-sim [--seed N] [--seeds N] [--minutes M]`.
+//! Judges the history of a real run: `leasehold-sim --history FILE [--fences-only]`.
 
 use std::process::ExitCode;
 use std::time::Duration;
 
 use leasehold_sim::batch::{self, Extent};
+use leasehold_sim::history;
 
 fn main() -> ExitCode {
     match run() {
@@ -18,6 +20,15 @@ fn main() -> ExitCode {
 fn run() -> Result<(), String> {
     if let Ok(seed) = std::env::var("LEASEHOLD_SEED") {
         return repeat(number("LEASEHOLD_SEED", &seed)?);
+    }
+    let history: Vec<String> = std::env::args().skip(1).collect();
+    if let [flag, file, rest @ ..] = &history[..]
+        && flag == "--history"
+    {
+        let text = std::fs::read_to_string(file).map_err(|error| error.to_string())?;
+        let exclusion = !rest.iter().any(|flag| flag == "--fences-only");
+        println!("{}", history::judge(&text, exclusion)?);
+        return Ok(());
     }
     let mut extent = Extent {
         first: 0,

@@ -23,7 +23,7 @@ const WARM_UP = Math.min(300, CYCLES);
 const HEAP_ALLOWANCE = 4 * 2 ** 20;
 
 /** Already instantiated, so no module is taken; gives what the instance exports. */
-type Init = (module: { module: never }) => { readonly memory: WebAssembly.Memory };
+type Init = (module: { module: never }) => { readonly memory: { readonly buffer: ArrayBuffer } };
 const pages = (init: Init) => {
   const { memory } = init({ module: undefined as never });
   return memory.buffer.byteLength;

@@ -68,6 +68,8 @@ impl Scenario {
             (Span::from_millis(100), Span::from_millis(1_000)),
             (Span::from_millis(500), Span::from_secs(10)),
             (Span::from_secs(5), Span::from_secs(60)),
+            // Terms at which the host's margin is longer than the holder's lead.
+            (Span::from_secs(20), Span::from_secs(30)),
             // Long terms, where the bound on the rate outweighs the lead and the margin.
             (Span::from_secs(120), Span::from_secs(600)),
         ]);
@@ -76,6 +78,9 @@ impl Scenario {
             HostKind::DurableObject => HostConfig::DURABLE_OBJECT,
             HostKind::Embedded => HostConfig::EMBEDDED,
         };
+        if ttl.0 == Span::from_secs(20) {
+            host_config.offer = ttl.0;
+        }
         if rng.per_mille(300) {
             host_config.max_waiters = rng.range(1, 3) as usize;
         }

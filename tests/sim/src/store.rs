@@ -15,6 +15,17 @@ pub struct Store {
 }
 
 impl Store {
+    /// A storage with this content.
+    pub fn from_snapshot(snapshot: Snapshot) -> Self {
+        let mut store = Self::default();
+        store.apply(Mutation::PutFloor(snapshot.floor));
+        let keys = snapshot.keys.into_iter().map(Mutation::PutKey);
+        let waiters = snapshot.waiters.into_iter().map(Mutation::PutWaiter);
+        keys.chain(waiters)
+            .for_each(|mutation| store.apply(mutation));
+        store
+    }
+
     /// Carries out one mutation.
     pub fn apply(&mut self, mutation: Mutation) {
         match mutation {

@@ -23,6 +23,11 @@ impl Orphans {
         }
     }
 
+    /// Whether this lease id is one that the holder has asked for.
+    pub fn has_asked_for(&self, lease: LeaseId) -> bool {
+        self.asked.iter().any(|(_, asked)| *asked == lease)
+    }
+
     /// The holder has ended without a lease, and a while has passed.
     ///
     /// # Errors

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 
 use leasehold::fence::Fence;
 use leasehold::holder::Delivery;
-use leasehold::host::{Host, HostConfig, HostInput, HostOutput, Mutation, ReplyTo};
-use leasehold::protocol::{Credential, Operation, Request, Response};
+use leasehold::host::{Host, HostConfig, HostInput, HostOutput, Mutation, Past, ReplyTo};
+use leasehold::id::LeaseId;
+use leasehold::protocol::{Credential, Ended, Operation, Request, Response};
 use leasehold::time::Instant;
 
 use super::network::{From, Parcel};
 use super::{Event, Stage, World};
-use crate::check::{Durability, Handover, HostBounds, HostStep, NewGrant, Verdict};
+use crate::check::{Durability, Handover, HostBounds, HostStep, NewGrant, Verdict, Who};
 use crate::fault::Fault;
 use crate::store::Store;
 
@@ -273,6 +274,7 @@ impl World {
                 HostOutput::Persist(mutation) => {
                     self.fences.stored(mutation)?;
                     self.idempotence.stored(mutation)?;
+                    self.note_revoked(mutation);
                     self.host.store.apply(mutation.clone());
                 }
                 HostOutput::Reply(to, response) => self.reply(*to, response)?,
@@ -381,13 +383,38 @@ impl World {
         let named = Credential::Lease(grant.lease);
         let ends = match &request.operation {
             Operation::Cancel => request.op == grant.op,
-            Operation::Release(credential) => *credential == named,
-            Operation::Revoke => true,
+            Operation::Release(credential) => {
+                *credential == named && self.may_give_back(from, grant.lease)
+            }
             Operation::Transfer(transfer) => transfer.credential == named,
             _ => false,
         };
         if ends {
             self.exclusion.ended(key, grant.lease, from.who, self.now);
         }
+    }
+
+    /// What an operator ends, its holder is not to blame for believing.
+    fn note_revoked(&mut self, mutation: &Mutation) {
+        let Mutation::PutKey(record) = mutation else {
+            return;
+        };
+        let Some(key) = self.keys.iter().position(|key| *key == record.key) else {
+            return;
+        };
+        let now = |past: &&Past| past.ended == Ended::Revoked && past.at == record.written;
+        for (lease, _) in record.past.iter().filter(now).filter_map(|past| past.grant) {
+            self.exclusion.ended(key, lease, Who::NOBODY, self.now);
+        }
+    }
+
+    /// Whether a holder has, or has asked for, the lease that it gives back.
+    fn may_give_back(&self, from: From, lease: LeaseId) -> bool {
+        let client = self.clients.get(from.who.client);
+        let job = client.filter(|client| client.life == from.who.life);
+        job.and_then(|client| client.job.as_deref())
+            .is_none_or(|job| {
+                job.grant.is_some_and(|(held, _)| held == lease) || job.orphans.has_asked_for(lease)
+            })
     }
 }

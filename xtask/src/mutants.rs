@@ -81,14 +81,7 @@ impl Bench {
         let dir = repo.path("target/mutants/bench");
         create_dir(&dir)?;
         let manifest = read(&repo.path("Cargo.toml"))?;
-        let members = manifest.lines().map(|line| {
-            if line.starts_with("members = ") {
-                r#"members = [".", "tests/sim"]"#
-            } else {
-                line
-            }
-        });
-        let manifest = members.collect::<Vec<_>>().join("\n");
+        let manifest = bench_manifest(&manifest);
         write_all(&dir.join("Cargo.toml"), manifest.as_bytes())?;
         copy(&repo.path("Cargo.lock"), &dir.join("Cargo.lock"))?;
         copy(
@@ -97,7 +90,8 @@ impl Bench {
         )?;
         for folder in ["src", "tests/sim/src"] {
             let fresh = dir.join("fresh");
-            for file in files_below(&repo.path(folder), ".rs") {
+            // The core includes more than Rust.
+            for file in files_below(&repo.path(folder), "") {
                 let inside = file.strip_prefix(repo.path(folder)).unwrap_or(&file);
                 copy(&file, &fresh.join(inside))?;
             }
@@ -167,6 +161,23 @@ impl Bench {
             Err(other) => Err(other),
         }
     }
+}
+
+/// The workspace's manifest with two members, and without the core's own benches and tests.
+fn bench_manifest(manifest: &str) -> String {
+    let mut kept = true;
+    let mut lines = Vec::new();
+    for line in manifest.lines() {
+        if line.starts_with('[') {
+            kept = !line.starts_with("[[") && line != "[dev-dependencies]";
+        }
+        if line.starts_with("members = ") {
+            lines.push(r#"members = [".", "tests/sim"]"#);
+        } else if kept {
+            lines.push(line);
+        }
+    }
+    lines.join("\n")
 }
 
 /// Reads "seed 7 breaks `fences`: …".

@@ -22,6 +22,7 @@ pub fn run(repo: &Repo, filter: Option<&str>) -> Result {
     let built = package::build(repo)?;
     let mut steps = Steps::default();
     steps.run("Rust tests", || rust_tests(repo, filter));
+    steps.run("simulation", || simulation(repo, filter));
     steps.run("the core alone, as wasm", || {
         core_alone::check(repo, &built)
     });
@@ -36,8 +37,17 @@ fn rust_tests(repo: &Repo, filter: Option<&str>) -> Result {
     // The bindings decide nothing and only run as wasm: the TypeScript tests are theirs.
     let excluded = BINDINGS.iter().flat_map(|b| ["--exclude", b.package()]);
     Cmd::new(cargo())
-        .args(["test", "--workspace"])
+        .args(["test", "--workspace", "--exclude", "leasehold-sim"])
         .args(excluded)
+        .args(filter)
+        .cwd(repo.root())
+        .stream()
+}
+
+/// Optimised: what counts is the number of schedules.
+fn simulation(repo: &Repo, filter: Option<&str>) -> Result {
+    Cmd::new(cargo())
+        .args(["test", "--release", "--package", "leasehold-sim"])
         .args(filter)
         .cwd(repo.root())
         .stream()

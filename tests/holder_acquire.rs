@@ -272,12 +272,37 @@ fn a_host_that_lets_nobody_wait_is_polled_at_a_bounded_rate() {
 }
 
 #[test]
+fn b35_a_first_request_lost_in_silence_costs_a_part_of_the_wait_only() {
+    let mut driver = Driver::started(waiting(1_000, 10_000));
+    let mut attempts = 0;
+    driver.run(9_000, |send| {
+        attempts += usize::from(is_acquire(&send.request.operation));
+        match (attempts, is_acquire(&send.request.operation)) {
+            (1, _) => Fate::Hang,
+            (_, true) => Fate::Answer(10, granted(LEASE, 1, 1_000)),
+            (_, false) => Fate::Answer(10, renewed(1_000)),
+        }
+    });
+    let granted = driver
+        .events
+        .iter()
+        .find(|(_, event)| matches!(event, Event::Granted(_)));
+    // The first attempt is given up after 2.5 s, the next follows within 110 ms.
+    let (granted_at, _) = granted.expect("granted in the end");
+    assert!(
+        (at(2_590)..=at(2_630)).contains(granted_at),
+        "{granted_at:?}"
+    );
+}
+
+#[test]
 fn b34_b66_an_hour_of_waiting_keeps_nothing() {
     let mut driver = Driver::started(waiting(1_000, 3_600_000));
     driver.run(3_500_000, |_| Fate::Answer(20_000, queued(1)));
     assert_eq!(code(&driver), None);
-    assert_eq!(driver.sent(is_acquire), 176); // every 20 s, the first at 0
-    assert_eq!(driver.dropped.len(), 0);
+    // At 0, 2.6, 7.8 and 18.2 s with growing patience, then every 20 s.
+    assert_eq!(driver.sent(is_acquire), 178);
+    assert_eq!(driver.dropped.len(), 3);
 }
 
 #[test]

@@ -69,12 +69,24 @@ impl Plan {
         }
     }
 
-    /// How long the answer to an attempt sent now may take.
-    fn timeout(self, config: &Config, now: Instant) -> Span {
+    /// How long the answer to an attempt sent now may take, after so many that had none.
+    ///
+    /// A host that lets us wait looks the same as one that never got the request. So until it has
+    /// said that we are `queued`, a long wait is asked for again after a while, each time with more
+    /// patience; a host that knows the op keeps its place.
+    fn timeout(self, config: &Config, now: Instant, unanswered: u32, queued: bool) -> Span {
         if self.single {
             return config.op_timeout;
         }
-        (self.wait(now).min(MAX_POLL) + config.op_timeout.div(2)).min(self.give_up.since(now))
+        let slack = config.op_timeout.div(2);
+        let poll = self.wait(now).min(MAX_POLL);
+        let patience = slack.scale(1 << unanswered.min(8), 1);
+        let timeout = if !queued && poll > patience + slack {
+            patience
+        } else {
+            poll + slack
+        };
+        timeout.min(self.give_up.since(now))
     }
 
     /// Sends the first attempt of a new op.
@@ -100,7 +112,7 @@ impl Plan {
             op: ctx.next_op(),
             operation,
         };
-        let timeout = self.timeout(config, ctx.now);
+        let timeout = self.timeout(config, ctx.now, 0, false);
         Pursuit::start(ctx, request, timeout, false)
     }
 }
@@ -288,7 +300,8 @@ impl Acquiring {
             if let Operation::Acquire(acquire) = self.pursuit.operation_mut() {
                 acquire.wait = self.plan.wait(ctx.now);
             }
-            let timeout = self.plan.timeout(config, ctx.now);
+            let unanswered = self.pursuit.unanswered();
+            let timeout = self.plan.timeout(config, ctx.now, unanswered, self.queued);
             self.pursuit.send(ctx, timeout, false);
         }
         Next::Wait

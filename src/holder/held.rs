@@ -368,7 +368,7 @@ impl Held {
         if let Some(renewal) = self.renewal.take() {
             renewal.abandon(ctx);
         }
-        self.settle_renewal(ctx, &super::lost("detached"));
+        self.settle_renewal(ctx, &Failure::new(ErrorCode::Unavailable, "detached"));
     }
 
     /// Stops awaiting anything; whoever waits for an outcome is told `why`.

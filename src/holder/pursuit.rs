@@ -66,6 +66,11 @@ impl Pursuit {
         &mut self.request.operation
     }
 
+    /// How many attempts have ended without an answer since the last answer.
+    pub fn unanswered(&self) -> u32 {
+        self.failures
+    }
+
     /// When something is next due: the attempt's end, or the next attempt.
     pub fn due(&self) -> Instant {
         match self.state {

@@ -162,7 +162,13 @@ pub const MUTANTS: &[Mutant] = &[
         file: "host/table.rs",
         find: "relist(&mut self.idle, key, before.idle, after.idle);",
         replace: "if before.idle.is_none() || after.idle.is_none() {\n            relist(&mut self.idle, key, before.idle, after.idle);\n        }",
-        checks: &["exclusion", "idempotence", "durability"],
+        checks: &[
+            "liveness",
+            "exclusion",
+            "idempotence",
+            "durability",
+            "queue",
+        ],
         seeds: 5_000,
     },
     Mutant {

@@ -13,6 +13,9 @@ use super::{HostStep, NewGrant, Verdict, ensure};
 
 const CHECK: &str = "queue";
 
+/// A poll lasts no longer than so many of the terms that are waited for.
+const POLL_TERMS: u64 = 20;
+
 /// What the host owes to whom.
 pub struct Queues {
     config: HostConfig,
@@ -55,8 +58,9 @@ impl Queues {
         match input {
             HostInput::Request(to, request) => {
                 let (until, last) = match &request.operation {
-                    Operation::Acquire(Acquire { wait, .. }) => {
-                        (now + (*wait).min(MAX_POLL), *wait <= MAX_POLL)
+                    Operation::Acquire(Acquire { wait, ttl, .. }) => {
+                        let poll = ttl.scale(POLL_TERMS, 1).min(MAX_POLL);
+                        (now + (*wait).min(poll), *wait <= poll)
                     }
                     _ => (now, true),
                 };

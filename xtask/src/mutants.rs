@@ -15,7 +15,7 @@ mod table;
 use table::{MUTANTS, Mutant};
 
 /// A mutant may also make the simulation run for ever.
-const PATIENCE: Duration = Duration::from_secs(180);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How a mutant fared.
 enum Fate {

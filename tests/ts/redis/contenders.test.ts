@@ -93,16 +93,27 @@ describe("Redis: 200 contenders with faults", () => {
   });
 });
 
+interface Plan {
+  readonly index: number;
+  readonly key: string;
+  readonly writes: number;
+  readonly random: () => number;
+}
+
 async function contend(
   endpoint: RestEndpoint,
   register: Register,
-  plan: { index: number; key: string; writes: number; random: () => number },
+  plan: Plan,
   tally: Tally,
 ): Promise<void> {
   const waitMs = plan.index % 10 === 0 ? 0 : 12_000;
+  const sleeps = plan.index % 20 === 1;
   let lease: Lease;
   try {
-    lease = await client(endpoint).acquire(plan.key, { ttlMs: TERM, waitMs });
+    lease = await client(endpoint).acquire(plan.key, {
+      waitMs,
+      ...(sleeps ? { ttlMs: 200, renew: "manual" } : { ttlMs: TERM }),
+    });
   } catch (error) {
     assert.ok(error instanceof LeaseError, String(error));
     assert.ok(["HELD", "TIMEOUT", "UNAVAILABLE"].includes(error.code), error.message);
@@ -110,13 +121,20 @@ async function contend(
     return;
   }
   tally.served += 1;
-  const writer = lease.id;
+  const { id: writer } = lease;
   if (lease.held) register.enter(lease);
   for (let write = 0; write < plan.writes; write += 1) {
     register.write(lease.fence, writer);
-    await new Promise((resolve) => setTimeout(resolve, plan.random() * 12));
+    await pause(plan.random() * 12);
     if (!lease.held) break;
+  }
+  // It looks no more whether it still holds, and writes again when another may have been served.
+  if (sleeps) {
+    await pause(400);
+    register.write(lease.fence, writer);
   }
   register.leave(lease);
   await lease.release();
 }
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));

@@ -78,9 +78,16 @@ describe("Redis rows", () => {
     await assert.rejects(waiting, /enough/);
     await eventually("it has left", async () => (await leases.inspect(key))?.waiters === 0);
     await lease.release();
-    await leases.inspect(freshKey());
-    await leases.revoke(freshKey());
     assert.deepEqual(await stored(redis.direct), [record(key, "fence"), record(key, "lease")]);
+    // A key that nobody ever held: at most the memory of being asked, and no fence.
+    const unused = freshKey();
+    await leases.inspect(unused);
+    await leases.revoke(unused);
+    assert.equal(await ask(redis.direct, "EXISTS", record(unused, "fence")), "0");
+    for (const name of await stored(redis.direct)) {
+      const left = Number(await ask(redis.direct, "PTTL", name));
+      assert.ok(name === record(key, "fence") || (left > 0 && left <= 60_000), name);
+    }
   });
 
   test("all records of a key lie in one slot of a cluster, whatever the key is (B110)", async () => {

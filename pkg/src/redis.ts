@@ -64,9 +64,7 @@ class RedisHost implements LeaseHost {
   async call(request: WireRequest, { signal }: CallOptions): Promise<WireResponse> {
     const begun = this.#begin(request);
     if (!(begun instanceof RedisCall)) return begun.response;
-    const ended = new AbortController();
-    const attempt = AbortSignal.any([signal, ended.signal]);
-    const waker = new Waker(this.#connection, attempt);
+    const waker = new Waker(this.#connection, signal);
     try {
       let step: Step = begun.poll();
       for (;;) {
@@ -82,14 +80,14 @@ class RedisHost implements LeaseHost {
             step = begun.poll() as Step;
             break;
           case "send":
-            step = await this.#exchange(begun, step.command, step.timeoutMs, attempt);
+            step = await this.#exchange(begun, step.command, step.timeoutMs, signal);
         }
       }
     } finally {
       // Another call may have found out meanwhile.
       this.#keyLocking &&= begun.keyLocking;
       begun.free();
-      ended.abort();
+      waker.stop();
     }
   }
 
@@ -105,9 +103,10 @@ class RedisHost implements LeaseHost {
     call: RedisCall,
     command: string[],
     timeoutMs: number,
-    attempt: AbortSignal,
+    outer: AbortSignal,
   ): Promise<Step> {
-    const { signal, clear } = withTimeout(attempt, timeoutMs);
+    const { signal, abort, unlink } = follower(outer);
+    const timer = setTimeout(abort, timeoutMs);
     let reply: unknown;
     try {
       reply = await abortable(this.#connection.send(command, signal), signal);
@@ -116,7 +115,8 @@ class RedisHost implements LeaseHost {
       if (isServersWord(error)) return call.refused(error.message);
       throw noAnswer(error);
     } finally {
-      clear();
+      clearTimeout(timer);
+      unlink();
     }
     return call.replied(Array.isArray(reply) ? reply.map(String) : []);
   }
@@ -143,7 +143,7 @@ function isServersWord(error: unknown): error is Error {
 class Waker {
   readonly #connection: RedisConnection;
   readonly #signal: AbortSignal;
-  #listening = false;
+  #listening: Follower | undefined;
   #hinted = false;
   #wake: (() => void) | undefined;
 
@@ -168,15 +168,22 @@ class Waker {
     this.#hinted = false;
   }
 
+  /** Nobody rests any more. */
+  stop(): void {
+    this.#listening?.unlink();
+    this.#listening?.abort();
+  }
+
   #listen(channel: string): void {
-    if (this.#listening) return;
-    this.#listening = true;
+    if (this.#listening !== undefined) return;
+    this.#listening = follower(this.#signal);
+    const { signal } = this.#listening;
     const hint = () => {
       this.#hinted = true;
       this.#wake?.();
     };
     // A stream that fails or ends leaves the polls.
-    const listening = async () => this.#connection.listen?.(channel, hint, this.#signal);
+    const listening = async () => this.#connection.listen?.(channel, hint, signal);
     listening().catch(() => {});
   }
 }
@@ -191,11 +198,22 @@ function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   });
 }
 
-function withTimeout(signal: AbortSignal, ms: number): { signal: AbortSignal; clear(): void } {
-  const timeout = new AbortController();
-  const timer = setTimeout(() => timeout.abort(), ms);
+/** A signal that aborts when it is told to, and with another one until they are unlinked. */
+interface Follower {
+  readonly signal: AbortSignal;
+  abort(): void;
+  unlink(): void;
+}
+
+/** By hand, since `AbortSignal.any` takes a tenth of a round trip on the same machine. */
+function follower(leader: AbortSignal): Follower {
+  const controller = new AbortController();
+  const abort = () => controller.abort();
+  if (leader.aborted) abort();
+  leader.addEventListener("abort", abort);
   return {
-    signal: AbortSignal.any([signal, timeout.signal]),
-    clear: () => clearTimeout(timer),
+    signal: controller.signal,
+    abort,
+    unlink: () => leader.removeEventListener("abort", abort),
   };
 }

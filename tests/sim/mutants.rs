@@ -99,7 +99,7 @@ pub const MUTANTS: &[Mutant] = &[
         find: "if self.errand.is_in_doubt() {",
         replace: "if self.errand.is_in_doubt() && matches!(self.way, Way::Release) {",
         checks: &["exclusion"],
-        seeds: 40_000,
+        seeds: 100_000,
     },
     Mutant {
         name: "a late grant of another's lease is released",
@@ -107,7 +107,7 @@ pub const MUTANTS: &[Mutant] = &[
         find: "            && self.ctx.has_proposed(granted.lease)\n",
         replace: "",
         checks: &["exclusion"],
-        seeds: 40_000,
+        seeds: 100_000,
     },
     Mutant {
         name: "a floor is not raised when a key is forgotten",
@@ -139,7 +139,7 @@ pub const MUTANTS: &[Mutant] = &[
         find: "let now = written.map_or(now, |written| now.max(written));",
         replace: "let now = written.map_or(now, |_| now);",
         checks: &["queue", "exclusion", "idempotence", "durability", "bounds"],
-        seeds: 40_000,
+        seeds: 100_000,
     },
     Mutant {
         name: "the host keeps no margin for its clock",
@@ -147,7 +147,7 @@ pub const MUTANTS: &[Mutant] = &[
         find: "term.div(self.part.max(1)).min(self.most)",
         replace: "term.min(Span::ZERO)",
         checks: &["exclusion"],
-        seeds: 40_000,
+        seeds: 100_000,
     },
     Mutant {
         name: "the index of what is due loses a renewed key",

@@ -35,7 +35,7 @@ impl<T> Agenda<T> {
     }
 
     /// Takes the next thing off it.
-    pub fn next(&mut self) -> Option<(TrueTime, T)> {
+    pub fn take(&mut self) -> Option<(TrueTime, T)> {
         let Reverse(Entry { at, what, .. }) = self.heap.pop()?;
         Some((at, what))
     }

@@ -182,7 +182,7 @@ impl Odds {
             lost: odds(200),
             duplicated: odds(300),
             very_late: odds(60),
-            refused: odds(60),
+            refused: odds(250),
             garbled: odds(60),
             crash: odds(60),
             alarm: odds(400),

@@ -69,7 +69,7 @@ impl Scenario {
             (Span::from_millis(500), Span::from_secs(10)),
             (Span::from_secs(5), Span::from_secs(60)),
             // Terms at which the host's margin is longer than the holder's lead.
-            (Span::from_secs(20), Span::from_secs(30)),
+            (Span::from_secs(20), Span::from_secs(22)),
             // Long terms, where the bound on the rate outweighs the lead and the margin.
             (Span::from_secs(120), Span::from_secs(600)),
         ]);

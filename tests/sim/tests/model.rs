@@ -92,8 +92,11 @@ struct StoredKey {
     fence: u64,
     written: u64,
     grant: Option<(u128, u128, usize, u64, u64)>,
-    past: Vec<(u128, Option<(u128, u64)>, Option<u128>, &'static str, u64)>,
+    past: Vec<StoredPast>,
 }
+
+/// Op, grant, the op that ended it, how, when.
+type StoredPast = (u128, Option<(u128, u64)>, Option<u128>, &'static str, u64);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Action {
@@ -403,7 +406,7 @@ impl Stored {
     }
 }
 
-fn stored_past(past: &Past) -> (u128, Option<(u128, u64)>, Option<u128>, &'static str, u64) {
+fn stored_past(past: &Past) -> StoredPast {
     let grant = past
         .grant
         .map(|(lease, fence)| (lease.to_bits(), fence.value()));

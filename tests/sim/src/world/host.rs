@@ -128,7 +128,9 @@ impl World {
     /// Steps the host's clock within its band. Says whether it went forward.
     pub(super) fn move_host_clock(&mut self) -> bool {
         let before = self.host.offset;
-        self.host.offset = self.rng.range(0, self.scenario.host_band);
+        let band = self.scenario.host_band;
+        let anywhere = self.rng.range(0, band);
+        self.host.offset = self.rng.pick(&[0, anywhere, band]);
         self.host.offset > before
     }
 

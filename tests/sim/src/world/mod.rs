@@ -256,7 +256,7 @@ impl World {
     }
 
     fn steps(&mut self) -> Verdict {
-        while let Some((at, event)) = self.agenda.next() {
+        while let Some((at, event)) = self.agenda.take() {
             self.now = at.max(self.now);
             if matches!(event, Event::End) {
                 return self.everybody_was_served();

@@ -7,7 +7,7 @@ use crate::wasm_toolchain::cargo;
 /// Passes `--seed N` and `--minutes M` on to the simulation.
 pub fn run(repo: &Repo, args: &[String]) -> Result {
     let known = |name: &String| name == "--seed" || name == "--minutes";
-    if args.len() % 2 != 0 || !args.iter().step_by(2).all(known) {
+    if !args.len().is_multiple_of(2) || !args.iter().step_by(2).all(known) {
         return Err(Error::Rejected(
             "cargo xtask torture [--seed N] [--minutes M]".into(),
         ));

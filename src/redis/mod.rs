@@ -7,6 +7,9 @@
 //! Exclusion on a store that replicates asynchronously is best effort: a failover can lose a
 //! grant. A grant's fence is the server's time in microseconds or one more than the last fence,
 //! whichever is higher, so it still rises after a failover that lost the last writes.
+//!
+//! An op repeated gets its first outcome, as on every host, with one exception: an acquire that was
+//! denied is not remembered, since that would cost a write each time. A holder never repeats one.
 
 mod call;
 mod command;

@@ -51,24 +51,24 @@ macro_rules! scripts {
 
 scripts! {
     ACQUIRE = "acquire",
-        "fa7bc105217081b165a9b902ba6c13cbb2c905c4",
-        "a7909ccf7a0c38374c131243d2689d05721790b1";
+        "5e843deaa303c3f3b758ca1cae84793845e35cc5",
+        "547e562021baad7c8bc893166ef090c447cda019";
     CANCEL = "cancel",
-        "57efeec0cc449a434b66ff6dc2876045e36577da",
-        "ac52401e81c863aa34efd5b2eeddfdf77b3fa3c4";
+        "93e2c7be8f36809fa7036e1120a5d22b2020d7d8",
+        "47399b5838aa3e5adafd5046e3691a68ebfd6ab4";
     INSPECT = "inspect",
-        "23c242731deb7fb1926409436afc94f528fdbc45",
-        "ea11f75fa892d457bb87b5ea53f9d061a090574b";
+        "de5304242e2fdac1fc7d521760427f97559d02f2",
+        "fb099cd874aa9cc23a6a3a747423fe80e4484f1c";
     RELEASE = "release",
-        "aea01c2e14b4cbbca4bba37e9c805a13cf1ef940",
-        "6121eec513221425e699decf02443c3572298465";
+        "f432a3dadb3b713bd5cd726f3da43d100484975f",
+        "187f81e413a3b45d1dce6f4fe78f54f1e6df933b";
     RENEW = "renew",
-        "8959017ffa7a65a9a817ad1fd61b4934c8862bab",
-        "18382cdd4d6142f27fdf325094ea66e16be1ae13";
+        "44c93796076a3a5f76397b3e6fc88cf3fac26f95",
+        "25c04fe48d49fee01e3839b31fad10f1b499d277";
     REVOKE = "revoke",
-        "6d9e1c27ca254f83ee9852526c03c2ef6551c57e",
-        "d45d252293e23ebeb4a4eae1637b113c62810244";
+        "aed8d48c7c9a7612556d243e06963c2abc91b42f",
+        "0aafd336d5cece3ba3fc1de935bd95f8d2a72b4b";
     TRANSFER = "transfer",
-        "4899f005732f54070ff6b528020bb766c541e841",
-        "08d44a4572c3f9c5434955d892e93577c80d2dda";
+        "c7f8a68bde1a117cd92a4f5078378432b052d36d",
+        "0d1221bd72d364a14be189db9deeef06d46f2f91";
 }

@@ -1,7 +1,8 @@
 -- The record at KEYS[1], one line of words and the holder's name:
 -- L1 state expires term at waiters fence lease op by past holder
--- state: h held, r released, t transferred, v revoked, c cancelled, n never granted; e expired is
--- never stored. Times are milliseconds of the server's clock. `past` lists earlier ops.
+-- state: h held, r released, t transferred, v revoked, c cancelled, e expired, n never granted.
+-- Times are milliseconds of the server's clock. `past` lists earlier ops, newest first, each as
+-- state:op:lease:fence:by, or as state:op:: where it had no grant.
 local KEEP = 60000
 local now, stamp
 
@@ -42,11 +43,11 @@ local function write(r)
     number(now), r.q, r.fence, r.lease, r.op, r.by, r.past, r.holder }, ' '), 'PX', number(keep))
 end
 
--- Moves an op that has had its outcome to the front of the eight that are remembered.
+-- Moves an op that has had its outcome to the front of the sixteen that are remembered.
 local function remember(r, word)
   local words = { word }
   for old in string.gmatch(r.past, '[^,]+') do
-    if old ~= '-' and #words < 8 then words[#words + 1] = old end
+    if old ~= '-' and #words < 16 then words[#words + 1] = old end
   end
   r.past = table.concat(words, ',')
 end
@@ -68,7 +69,8 @@ local function outcome(r, op)
   end
   local state, lease, fence = string.match(r.past, '(%l):' .. op .. ':([^:,]*):([^:,]*)')
   if not state then return nil end
-  if lease == '' then return { 'cancelled' } end
+  if lease == '' and state == 'c' then return { 'cancelled' } end
+  if lease == '' then return { 'not-holder', state } end
   return { 'granted', lease, fence, '0', '0', number(now), '1' }
 end
 
@@ -85,6 +87,24 @@ local function not_holder(r, by, id)
   local state = by == 'l' and (r.lease == id and r.state
     or string.match(r.past, '(%l):[^:,]*:' .. id .. ':'))
   return { 'not-holder', state or 'n' }
+end
+
+-- How it ended for an op that had its outcome and no grant.
+local function in_vain(r, op)
+  return string.match(r.past, '(%l):' .. op .. '::')
+end
+
+local function remember_in_vain(r, op, state)
+  remember(r, state .. ':' .. op .. '::')
+  write(r)
+end
+
+-- Refuses an op that would end a grant. Under a name it might fit a later grant when it comes
+-- again, so it is remembered; a lease id never fits another.
+local function refuse(r, op, by, id)
+  local answer = not_holder(r, by, id)
+  if by == 'h' then remember_in_vain(r, op, answer[2]) end
+  return answer
 end
 
 local function below(a, b) return #a < #b or #a == #b and a < b end

@@ -7,8 +7,8 @@
  */
 
 import assert from "node:assert/strict";
-import type { Entry } from "../workers/src/ledger.ts";
 import { Workers } from "../../tests/ts/workerd/harness.ts";
+import type { Entry } from "../workers/src/ledger.ts";
 
 const started = performance.now();
 

@@ -334,6 +334,8 @@ describe("Redis waiting: what it costs", () => {
     for (const outcome of await settled) assert.equal(outcome.status, "rejected");
     await eventually("all have left", async () => (await queue(key)).length === 0);
     await streaming(endpoint, 0);
+    // The holder's own.
+    await eventually("one timer is left", () => timers.size === 1);
     const sent = endpoint.requests.total;
     await holder.release();
     // By hash, then as text.

@@ -1,21 +1,29 @@
-//! `cargo xtask bench`: the figures that the README quotes.
+//! `cargo xtask bench`: the figures in `docs/figures.md`.
 
 use std::path::Path;
+use std::time::Duration;
 
 use crate::files::{Repo, files_ending};
-use crate::package;
-use crate::redis::{self, Redis};
+use crate::package::{self, Built};
+use crate::redis;
 use crate::shell::{Cmd, Error, Result, Steps};
 use crate::size;
 use crate::wasm_toolchain::cargo;
 
+/// The sizes of what is published are figures too.
+const SIZES: &str = "sizes";
+
+/// Each takes up to a minute on a calm machine; one that hangs must not hold the others up.
+const LONGEST: Duration = Duration::from_secs(5 * 60);
+
 /// Builds, then runs the benchmarks whose names contain `name`, one at a time.
 pub fn run(repo: &Repo, name: Option<&str>) -> Result {
-    let wanted = |stem: &str| name.is_none_or(|name| stem.contains(name));
     let native = stems(&repo.path("benches"), ".rs");
     let scripts = stems(&repo.path("bench"), ".bench.ts");
-    if !native.iter().chain(&scripts).any(|stem| wanted(stem)) && !wanted("size") {
-        let known = [native, scripts, vec!["size".to_owned()]].concat();
+    let wanted = |stem: &str| name.is_none_or(|name| stem.contains(name));
+    let all = || native.iter().chain(&scripts).map(String::as_str);
+    if !all().chain([SIZES]).any(wanted) {
+        let known: Vec<&str> = all().chain([SIZES]).collect();
         return Err(Error::Rejected(format!(
             "no such benchmark; there are: {}",
             known.join(", ")
@@ -24,31 +32,34 @@ pub fn run(repo: &Repo, name: Option<&str>) -> Result {
 
     let built = package::build(repo)?;
     let mut steps = Steps::default();
+    if wanted(SIZES) {
+        steps.run(SIZES, || size::report(repo, &built.node));
+    }
     for stem in native.iter().filter(|stem| wanted(stem)) {
-        steps.run(&format!("benchmark {stem}"), || {
-            Cmd::new(cargo())
-                .args(["bench", "--bench", stem])
-                .cwd(repo.root())
-                .stream()
-        });
+        steps.run(&format!("benchmark {stem}"), || run_native(repo, stem));
     }
     for stem in scripts.iter().filter(|stem| wanted(stem)) {
-        steps.run(&format!("benchmark {stem}"), || {
-            // One server each, so that no benchmark sees what another left.
-            let server = Redis::start()?;
-            built
-                .node
-                .node()
-                .arg(format!("bench/{stem}.bench.ts"))
-                .env(redis::PROGRAM_VARIABLE, redis::program()?)
-                .env(redis::URL_VARIABLE, server.url())
-                .stream()
-        });
-    }
-    if wanted("size") {
-        steps.run("sizes", || size::report(repo, &built.node));
+        steps.run(&format!("benchmark {stem}"), || run_script(&built, stem));
     }
     steps.finish()
+}
+
+fn run_native(repo: &Repo, stem: &str) -> Result {
+    Cmd::new(cargo())
+        .args(["bench", "--bench", stem])
+        .cwd(repo.root())
+        .stream()
+}
+
+/// A script starts the servers that it needs, so that none sees what another left.
+fn run_script(built: &Built, stem: &str) -> Result {
+    built
+        .node
+        .node()
+        .env(redis::PROGRAM_VARIABLE, redis::program()?)
+        .arg(format!("bench/{stem}.bench.ts"))
+        .limit(LONGEST)
+        .stream()
 }
 
 fn stems(dir: &Path, ending: &str) -> Vec<String> {

@@ -203,16 +203,6 @@ impl Cmd {
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }
 
-    /// Starts it silently and leaves it running.
-    pub fn spawn(mut self) -> Result<Child> {
-        self.inner
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .during(|| format!("start `{}`", self.shown()))
-    }
-
     fn wait(&self, child: io::Result<Child>) -> Result<ExitStatus> {
         let mut child = child.during(|| format!("run `{}`", self.shown()))?;
         let waiting = || format!("wait for `{}`", self.shown());

@@ -17,7 +17,7 @@ function instantiate(name: string): number[] {
 }
 
 /** Imports are not called while instantiating: any function does. */
-function stubs(module: WebAssembly.Module): WebAssembly.Imports {
+function stubs(module: WebAssembly.Module): Record<string, Record<string, () => void>> {
   const imports: Record<string, Record<string, () => void>> = {};
   for (const { module: from, name } of WebAssembly.Module.imports(module)) {
     imports[from] = { ...imports[from], [name]: () => {} };

@@ -23,18 +23,10 @@ export interface Locker {
 
 /** The kinds of lock, by name, with the protocol that they speak. */
 export const lockers: Record<string, (backend: Backend) => Locker> = {
-  "leasehold (REST)": (backend) => {
-    const leases = new LeaseClient(upstash(backend));
-    return {
-      acquire: async (key) => {
-        const lease = await leases.acquire(key, { ttlMs: PATIENCE_MS, waitMs: PATIENCE_MS });
-        return () => lease.release();
-      },
-      close: () => {},
-    };
-  },
+  "leasehold (REST)": leasehold(fetch),
   "@upstash/lock 0.2.1 (REST)": (backend) => {
-    const redis = new UpstashRedis({ url: backend.url, token: backend.token });
+    // Its types are those of another build of the same client.
+    const redis = new UpstashRedis({ url: backend.url, token: backend.token }) as never;
     return {
       acquire: async (key) => {
         const lock = new UpstashLock({ id: key, redis, lease: PATIENCE_MS });
@@ -73,20 +65,7 @@ export const lockers: Record<string, (backend: Backend) => Locker> = {
 
 /** No lock at all: a command that sets a key and one that deletes it. */
 export const bare: Record<string, (backend: Backend) => Locker> = {
-  "two bare fetches (REST)": ({ url, token }) => {
-    const init = { method: "POST", headers: { authorization: `Bearer ${token}` } };
-    const send = async (...command: string[]): Promise<unknown> => {
-      const response = await fetch(url, { ...init, body: JSON.stringify(command) });
-      return response.json();
-    };
-    return {
-      acquire: async (key) => {
-        await send("SET", key, "me", "NX", "PX", String(PATIENCE_MS));
-        return () => send("DEL", key);
-      },
-      close: () => {},
-    };
-  },
+  "two bare fetches (REST)": twoFetches(fetch),
   "two bare commands (TCP)": (backend) => {
     const redis = connect(backend);
     return {
@@ -101,4 +80,34 @@ export const bare: Record<string, (backend: Backend) => Locker> = {
 
 function connect({ redisPort }: Backend): Redis {
   return new Redis({ port: redisPort, host: "127.0.0.1" });
+}
+
+export function leasehold(by: typeof fetch): (backend: Backend) => Locker {
+  return ({ url, token }) => {
+    const leases = new LeaseClient(upstash({ url, token, fetch: by }));
+    return {
+      acquire: async (key) => {
+        const lease = await leases.acquire(key, { ttlMs: PATIENCE_MS, waitMs: PATIENCE_MS });
+        return () => lease.release();
+      },
+      close: () => {},
+    };
+  };
+}
+
+export function twoFetches(by: typeof fetch): (backend: Backend) => Locker {
+  return ({ url, token }) => {
+    const init = { method: "POST", headers: { authorization: `Bearer ${token}` } };
+    const send = async (...command: string[]): Promise<unknown> => {
+      const response = await by(url, { ...init, body: JSON.stringify(command) });
+      return response.json();
+    };
+    return {
+      acquire: async (key) => {
+        await send("SET", key, "me", "NX", "PX", String(PATIENCE_MS));
+        return () => send("DEL", key);
+      },
+      close: () => {},
+    };
+  };
 }

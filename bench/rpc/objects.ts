@@ -2,7 +2,7 @@
 
 import { DurableObject } from "cloudflare:workers";
 import { LeaseClient } from "leasehold";
-import { durableObject } from "leasehold/durable-object";
+import { durableObject, type LeaseNamespace } from "leasehold/durable-object";
 
 export { LeaseHost } from "leasehold/host";
 
@@ -121,22 +121,27 @@ function keep(past: string, line: string): string {
 }
 
 interface Env {
-  readonly [binding: string]: DurableObjectNamespace<{ call(request: Call): Promise<unknown> }>;
+  readonly [binding: string]: LeaseNamespace;
+}
+
+interface Stub {
+  call(request: Call): Promise<unknown>;
 }
 
 /** `GET /<binding>/<round>/<pairs>/<concurrency>/<objects>`: so many pairs in all. */
 export default {
   async fetch(request: Request, env: Env): Promise<Response> {
-    const [binding = "", round = "", ...numbers] = new URL(request.url).pathname.slice(1).split("/");
+    const [binding = "", round = "", ...numbers] = new URL(request.url).pathname
+      .slice(1)
+      .split("/");
     const [pairs = 0, concurrency = 1, objects = 1] = numbers.map(Number);
     const isClient = binding === "CLIENT";
     const namespace = env[isClient ? "LEASEHOLD" : binding];
     if (namespace === undefined) return new Response("no such binding", { status: 404 });
-    const leases = new LeaseClient(
-      durableObject(namespace, { shard: (key) => `${round}-${Number(key) % objects}` }),
-    );
+    const shard = (key: string) => `${round}-${Number(key) % objects}`;
+    const leases = new LeaseClient(durableObject(namespace, { shard }));
     const loop = async (key: string) => {
-      const stub = namespace.getByName(`${round}-${Number(key) % objects}`);
+      const stub: Stub = namespace.get(namespace.idFromName(shard(key)));
       for (let pair = 0; pair < pairs / concurrency; pair += 1) {
         await (isClient ? viaClient(leases, key) : viaCalls(stub, key));
       }
@@ -151,10 +156,7 @@ async function viaClient(leases: LeaseClient, key: string): Promise<void> {
   await lease.release();
 }
 
-async function viaCalls(
-  stub: { call(request: Call): Promise<unknown> },
-  key: string,
-): Promise<void> {
+async function viaCalls(stub: Stub, key: string): Promise<void> {
   const lease = id();
   const acquire = { operation: "acquire", holder: "worker-1", ttlMs: 30_000 } as const;
   const granted = await stub.call({ v: 1, key, lease, op: id(), ...acquire });

@@ -11,6 +11,12 @@ import type { LeaseHost, WireResponse } from "./wire.js";
 const DEFAULT_TTL_MS = 30_000;
 const DEFAULT_WAIT_MS = 10_000;
 
+/**
+ * On Workers whatever a request has made may be touched by that request alone, and a client may
+ * serve many. Each lease there is looked at by its own timer and by whoever reads it.
+ */
+const LEASES_BELONG_TO_REQUESTS = globalThis.navigator?.userAgent === "Cloudflare-Workers";
+
 /** How a client goes about it. */
 export interface LeaseClientOptions {
   /** The name to hold leases under. Random by default, one per client. Not a secret. */
@@ -218,9 +224,8 @@ export class LeaseClient {
 
   /** The leases of this client that are held now, those left out that were detached. */
   get heldLeases(): readonly Lease[] {
-    this.#look();
-    return [...this.#around.held].flatMap(({ state, lease }) =>
-      state === "held" && lease !== undefined ? [lease] : [],
+    return [...this.#around.held].flatMap(({ isTrusted, lease }) =>
+      isTrusted && lease !== undefined ? [lease] : [],
     );
   }
 
@@ -250,8 +255,14 @@ export class LeaseClient {
   }
 
   #look(): void {
-    for (const session of [...this.#around.held]) {
-      session.look();
+    const { held } = this.#around;
+    for (const session of [...held]) {
+      if (!LEASES_BELONG_TO_REQUESTS) {
+        session.look();
+      } else if (session.isOverdue) {
+        // Its request may have been cut off: nobody else would let go of it.
+        held.delete(session);
+      }
     }
   }
 

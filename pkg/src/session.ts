@@ -102,10 +102,20 @@ export class Session {
 
   /** Looks at the clock: a lease whose term is over is lost from here on. */
   look(): void {
-    const { clock } = this.#around;
-    if (this.#machine?.isOverdue(clock.monotonic(), clock.wall())) {
+    if (this.isOverdue) {
       this.#step((machine, monotonic, wall) => machine.wake(monotonic, wall));
     }
+  }
+
+  /** Whether the lease is held, not detached, and its term not over. Changes nothing. */
+  get isTrusted(): boolean {
+    return this.#state === "held" && !this.isOverdue;
+  }
+
+  /** Whether the term is over without anybody having looked. Changes nothing. */
+  get isOverdue(): boolean {
+    const { clock } = this.#around;
+    return this.#machine?.isOverdue(clock.monotonic(), clock.wall()) ?? false;
   }
 
   get lease(): Lease | undefined {

@@ -16,3 +16,13 @@ interface DurableObjectStorage {
   };
   getAlarm(): Promise<number | null>;
 }
+
+interface ExecutionContext {
+  waitUntil(promise: Promise<unknown>): void;
+}
+
+declare const scheduler: { wait(ms: number): Promise<void> };
+
+declare module "cloudflare:workers" {
+  export const env: unknown;
+}

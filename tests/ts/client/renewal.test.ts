@@ -39,8 +39,10 @@ test("B34 B66 a long wait keeps nothing but its one attempt and one timer", asyn
   assert.equal(acquired().status, "pending");
   assert.equal(clock.timers, before);
   const gaps = host.of("acquire").map(({ atMs }, index, all) => atMs - (all[index - 1]?.atMs ?? 0));
+  // Until the host has said "queued", a silent attempt is repeated with growing patience.
+  const patient = gaps.slice(4);
   assert.ok(
-    gaps.slice(1).every((gap) => gap >= 10_000),
+    patient.length > 10 && patient.every((gap) => gap >= 10_000),
     "a poll keeps its place for seconds",
   );
 });

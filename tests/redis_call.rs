@@ -144,15 +144,29 @@ fn every_answer_of_a_script_has_its_response() {
 
 #[test]
 fn refusals_of_a_script_have_their_reasons() {
-    for (answer, reason, passing) in [
-        ("foreign", "foreign-value", false),
-        ("too-many-waiters", "too-many-waiters", true),
-    ] {
-        match done(&[answer]) {
+    let table: [(&[&str], &str, bool, &str); 4] = [
+        (&["foreign", "hash"], "foreign-value", false, "A hash of"),
+        (
+            &["foreign", "string"],
+            "foreign-value",
+            false,
+            "A string of",
+        ),
+        (&["foreign", "secret"], "foreign-value", false, "A value of"),
+        (
+            &["too-many-waiters"],
+            "too-many-waiters",
+            true,
+            "The key has",
+        ),
+    ];
+    for (answer, reason, passing, begin) in table {
+        match done(answer) {
             Response::Refused(refusal) => {
                 assert_eq!(refusal.code, Code::Unavailable);
                 assert_eq!(refusal.reason, reason);
                 assert_eq!(refusal.retry_after.is_some(), passing);
+                assert!(refusal.message.starts_with(begin), "{}", refusal.message);
             }
             other => panic!("not refused: {other:?}"),
         }

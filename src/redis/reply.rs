@@ -62,7 +62,7 @@ fn decode(words: &[String]) -> Option<Answer> {
     let (name, rest) = words.split_first()?;
     Some(Answer::Other(match (name.as_str(), rest) {
         ("cancelled", []) => Response::Cancelled,
-        ("foreign", []) => Response::Refused(foreign_value()),
+        ("foreign", [kind]) => Response::Refused(foreign_value(kind)),
         ("free", []) => Response::Inspected(None),
         ("granted", [lease, fence, left, term, at, replayed]) => {
             let granted = Granted {
@@ -129,12 +129,21 @@ fn ended(state: &str) -> Ended {
     }
 }
 
-fn foreign_value() -> Refusal {
-    Refusal::new(
-        Code::Unavailable,
-        "foreign-value",
-        "Something else is stored where the lease's record belongs, and was left alone: use another prefix or remove it.",
-    )
+fn foreign_value(kind: &str) -> Refusal {
+    let kind = ["string", "hash", "list", "set", "stream"]
+        .into_iter()
+        .find(|known| *known == kind)
+        .unwrap_or("value");
+    Refusal {
+        message: [
+            "A ",
+            kind,
+            " of somebody else's is stored where a record of the lease belongs, and was left alone: use another prefix or remove it.",
+        ]
+        .concat()
+        .into(),
+        ..Refusal::new(Code::Unavailable, "foreign-value", "")
+    }
 }
 
 /// Tells a server's error by its words, which themselves go no further: they may quote the
@@ -162,7 +171,7 @@ fn classify(text: &str) -> ReplyError {
         // Before version 7 the line with the flag is no Lua to the server.
         return ReplyError::NoKeyLocking;
     } else if has("WRONGTYPE") || has("not an integer") {
-        foreign_value()
+        foreign_value("value")
     } else if has("WRONGPASS") || has("NOAUTH") || has("Unauthorized") {
         Refusal::new(
             Code::Denied,

@@ -51,24 +51,24 @@ macro_rules! scripts {
 
 scripts! {
     ACQUIRE = "acquire",
-        "5e843deaa303c3f3b758ca1cae84793845e35cc5",
-        "547e562021baad7c8bc893166ef090c447cda019";
+        "30e43976620afabaec7428666ca10c9ce7f278f4",
+        "9f59e8004c21a8514636ba995cb6e1bbed4b6d8c";
     CANCEL = "cancel",
-        "93e2c7be8f36809fa7036e1120a5d22b2020d7d8",
-        "47399b5838aa3e5adafd5046e3691a68ebfd6ab4";
+        "bc398985d9314b411a1005448b2a5a1d78061bbf",
+        "4b8bd6c65d1ce9744daa4f1aaf89447b04d64a2d";
     INSPECT = "inspect",
-        "de5304242e2fdac1fc7d521760427f97559d02f2",
-        "fb099cd874aa9cc23a6a3a747423fe80e4484f1c";
+        "1f5ea4f8ac19d287169c9c55c76807b5460c8855",
+        "bfac8ed72e535fc8bcdb1439ccfe7dc3c4ca85a4";
     RELEASE = "release",
-        "f432a3dadb3b713bd5cd726f3da43d100484975f",
-        "187f81e413a3b45d1dce6f4fe78f54f1e6df933b";
+        "5ddb3c5744c53a82b84caffb26cd782ddf4938d6",
+        "66e39e708231d97ef20ae9d3cb2f97d98a3626d6";
     RENEW = "renew",
-        "44c93796076a3a5f76397b3e6fc88cf3fac26f95",
-        "25c04fe48d49fee01e3839b31fad10f1b499d277";
+        "e67c2c1f18be82ab9bab016a398ad3e7a4163457",
+        "13a92c1713cc42f71f2fe08dd5d821a2d2a478ca";
     REVOKE = "revoke",
-        "aed8d48c7c9a7612556d243e06963c2abc91b42f",
-        "0aafd336d5cece3ba3fc1de935bd95f8d2a72b4b";
+        "9c71e1dd0bb48b374c4a882646677dbe7449b5fe",
+        "e0bf9d5f156a57e7fc1d8aee53cd2a683189845c";
     TRANSFER = "transfer",
-        "c7f8a68bde1a117cd92a4f5078378432b052d36d",
-        "0d1221bd72d364a14be189db9deeef06d46f2f91";
+        "88e9f73ec48f34fdf2164f607da2b869265acae1",
+        "517a47c0e3c79db544ade9d0913edcdc42c78a68";
 }

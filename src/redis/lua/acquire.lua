@@ -1,7 +1,7 @@
 -- KEYS lease fence queue presence; ARGV op lease holder ttl waits reentrant window channel most
 local op, holder, ttl = ARGV[1], ARGV[3], tonumber(ARGV[4])
 local r = read()
-if not r then return { 'foreign' } end
+if not r then return foreign(KEYS[1]) end
 local seen = outcome(r, op)
 if seen then return seen end
 if r.state == 'h' and ARGV[6] == '1' and r.holder == holder then
@@ -23,7 +23,10 @@ if ARGV[5] == '0' then
   if redis.call('HDEL', KEYS[4], op) == 1 then redis.call('ZREM', KEYS[3], op) end
   return { 'held', r.state == 'h' and r.holder or '', number(left) }
 end
-if redis.call('HSET', KEYS[4], op, number(now + ARGV[7]) .. ' ' .. ARGV[8]) == 1 then
+local is_new = redis.call('HSET', KEYS[4], op, number(now + ARGV[7]) .. ' ' .. ARGV[8]) == 1
+-- Who is known and has no rank has lost its place by eviction.
+local ahead = not is_new and redis.call('ZRANK', KEYS[3], op)
+if not ahead then
   local most = tonumber(ARGV[9])
   if redis.call('ZCARD', KEYS[3]) >= most then
     sweep(KEYS[3], KEYS[4])
@@ -39,5 +42,6 @@ if redis.call('HSET', KEYS[4], op, number(now + ARGV[7]) .. ' ' .. ARGV[8]) == 1
     r.q = '1'
     write(r)
   end
+  ahead = redis.call('ZRANK', KEYS[3], op)
 end
-return { 'queued', number(redis.call('ZRANK', KEYS[3], op) or 0), number(left), number(now) }
+return { 'queued', number(ahead), number(left), number(now) }

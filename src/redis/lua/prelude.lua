@@ -8,6 +8,8 @@ local now, stamp
 
 local function number(x) return string.format('%.0f', x) end
 
+local function foreign(key) return { 'foreign', redis.call('TYPE', key).ok } end
+
 -- Never behind the time of an earlier step on the same key.
 local function clock(at)
   local t = redis.call('TIME')
@@ -114,10 +116,13 @@ local function below(a, b) return #a < #b or #a == #b and a < b end
 -- the fence belongs is put back.
 local function grant(r, lease, op, holder, ttl)
   local fence = stamp
-  local last = redis.call('SET', KEYS[2], fence, 'KEEPTTL', 'GET') or '0'
+  local last = redis.pcall('SET', KEYS[2], fence, 'KEEPTTL', 'GET') or '0'
+  if type(last) == 'table' then
+    return string.find(last.err, 'WRONGTYPE') and foreign(KEYS[2]) or last
+  end
   if not string.match(last, '^%d+$') then
     redis.call('SET', KEYS[2], last, 'KEEPTTL')
-    return { 'foreign' }
+    return foreign(KEYS[2])
   end
   if below(last, r.fence) then last = r.fence end
   if not below(last, fence) then

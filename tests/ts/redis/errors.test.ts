@@ -291,6 +291,7 @@ describe("Redis errors: foreign values (B42)", () => {
           .catch((reason: unknown) => reason);
         leaseError("UNAVAILABLE", { reason: "foreign-value" })(error);
         assert.ok(String(error).includes(JSON.stringify(key)));
+        assert.ok(String(error).includes(` ${kind} `), String(error));
         assert.ok(!shown(error).includes("a user's text"));
         assert.equal(await ask(redis.direct, "DUMP", name), before);
       });

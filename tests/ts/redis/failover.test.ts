@@ -168,6 +168,21 @@ describe("Redis failover: eviction", () => {
     });
   }
 
+  test("of the queue: who waited takes a new place, and a newcomer does not stand for ever before it", async () => {
+    const endpoint = await redis.endpoint();
+    const key = freshKey();
+    const lease = await client(endpoint).acquire(key, { ttlMs: LONG });
+    const waiting = client(endpoint).acquire(key, { ttlMs: LONG });
+    await eventually("it waits", async () => (await waiters(endpoint, key)) === 1);
+    assert.deepEqual(await endpoint.evict("leasehold:*:queue"), [record(key, "queue")]);
+    const newcomer = client(endpoint).acquire(key, { ttlMs: LONG });
+    await eventually("both wait", async () => (await waiters(endpoint, key)) === 2);
+    await lease.release();
+    const first = await Promise.race([waiting, newcomer]);
+    await first.release();
+    for (const served of [await waiting, await newcomer]) await served.release();
+  });
+
   test("of a held lease: LOST at the next word from the host", async () => {
     const endpoint = await redis.endpoint();
     const key = freshKey();

@@ -306,6 +306,25 @@ fn b34_b66_an_hour_of_waiting_keeps_nothing() {
 }
 
 #[test]
+fn a_lease_on_its_way_back_is_not_believed_when_it_is_granted_again() {
+    // By name: the host answers the second op with what the first had won too late.
+    let mut driver = Driver::started(Config {
+        reentrant: true,
+        ..waiting(200, 10_000)
+    });
+    driver.answer(300, granted(LEASE, 1, 200));
+    driver.run(450, |_| Fate::Hang);
+    let asked_anew = driver
+        .sends
+        .iter()
+        .rfind(|(_, send)| is_acquire(&send.request.operation))
+        .map(|(_, send)| send.attempt);
+    let again = Input::Answered(asked_anew.expect("asked anew"), granted(LEASE, 1, 60_000));
+    driver.input(460, again);
+    assert!(!driver.is_held());
+}
+
+#[test]
 fn k4_a_grant_that_comes_too_late_is_given_back_and_asked_for_anew() {
     let mut driver = Driver::started(waiting(200, 10_000));
     driver.answer(300, granted(LEASE, 1, 200));

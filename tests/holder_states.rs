@@ -4,7 +4,7 @@ mod common;
 
 use common::holding::{Driver, Fate, LEASE, config, failure, waiting};
 use common::*;
-use leasehold::holder::{Delivery, Event, Input, Output};
+use leasehold::holder::{Config, Delivery, Event, Input, Output};
 use leasehold::id::AttemptId;
 use leasehold::protocol::{Ended, Operation, Response};
 
@@ -32,7 +32,11 @@ fn hand_over() -> Input {
 fn holder(state: &str) -> Driver {
     let mut driver = match state {
         "new" => Driver::acquire(waiting(30_000, 60_000)),
-        "acquiring" => Driver::started(waiting(30_000, 60_000)),
+        // An attempt that is not given up yet at t = 5000.
+        "acquiring" => Driver::started(Config {
+            op_timeout: ms(20_000),
+            ..waiting(30_000, 60_000)
+        }),
         "pausing" => {
             let mut driver = Driver::started(waiting(30_000, 60_000));
             driver.answer(4_900, held_by("b", 10_000));
@@ -236,7 +240,7 @@ fn release_gives_back_what_is_held_and_disturbs_nothing_else() {
 #[test]
 fn detach_stops_renewing() {
     let mut expected = [NOTHING; 9];
-    expected[4] = &["drop", "renew LOST"];
+    expected[4] = &["drop", "renew UNAVAILABLE"];
     table("detach", 5_000, tell(Input::Detach), expected);
 }
 

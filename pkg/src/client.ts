@@ -51,7 +51,10 @@ export interface AcquireOptions {
   readonly signal?: AbortSignal;
   /** The name to hold it under, instead of the client's. */
   readonly holder?: string;
-  /** Whether a lease that the same holder has already is answered with that lease. */
+  /**
+   * Whether a lease that the same holder has already is answered with that lease. Whoever shares a
+   * lease so is one holder: what one of them ends has ended for all.
+   */
   readonly reentrant?: boolean;
   /** `auto` renews while the lease is held; `manual` only when told. `auto` by default. */
   readonly renew?: "auto" | "manual";

@@ -4,6 +4,8 @@ import type { CallOptions, Capabilities, LeaseHost, WireRequest, WireResponse } 
 
 /** How to reach a deployed lease host. */
 export interface HttpOptions {
+  /** Where it is, such as `https://leases.example.com`. */
+  readonly url: string | URL;
   /** The bearer token that the host knows. Secret. */
   readonly token: string;
   /** What to send requests with; the runtime's `fetch` by default. */
@@ -13,15 +15,14 @@ export interface HttpOptions {
 /**
  * A lease host that was deployed by itself, reached over HTTPS.
  *
- * @param url - Where it is, such as `https://leases.example.com`.
  * @throws LeaseError `INVALID` if there is no URL or no token.
  */
-export function http(url: string | URL, options: HttpOptions): LeaseHost {
+export function http(options: HttpOptions): LeaseHost {
+  const { url, token, fetch = globalThis.fetch } = options ?? {};
   const base = URL.canParse(url) ? new URL(url) : undefined;
   if (base?.protocol !== "https:" && base?.protocol !== "http:") {
     throw invalid("url", "must be an https: or http: URL");
   }
-  const { token, fetch = globalThis.fetch } = options ?? {};
   if (typeof token !== "string" || token === "") {
     throw invalid("token", "must be a string that is not empty");
   }

@@ -220,7 +220,7 @@ impl Acquiring {
         granted: &Granted,
     ) -> Next {
         let term = Term::new(config.bounds, sent, ctx.now, granted.ttl, granted.waited);
-        if term.ends > ctx.now {
+        if term.ends > ctx.now && !ctx.has_dropped(granted.lease) {
             return Next::Held(Box::new(Held::new(config, ctx, granted, term)));
         }
         let ours = ctx.has_proposed(granted.lease);

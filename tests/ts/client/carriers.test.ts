@@ -25,7 +25,7 @@ test("http posts the request with the token and takes the answer, whatever the s
   for (const status of [200, 401, 403, 409, 429, 503]) {
     const answer = { v: 1, outcome: "refused", code: "DENIED", reason: "scope" };
     const { calls, fetch } = answering(() => Response.json(answer, { status }));
-    const host = http("https://leases.example.com/base/", { token: TOKEN, fetch });
+    const host = http({ url: "https://leases.example.com/base/", token: TOKEN, fetch });
     assert.deepEqual(await host.call(REQUEST, options()), answer);
     assert.equal(calls[0]?.url, "https://leases.example.com/base/v1/inspect");
     const headers = new Headers(calls[0]?.init.headers);
@@ -46,7 +46,7 @@ for (const [name, respond] of [
 ] as const) {
   test(`B75 over http ${name} is no answer, of unknown delivery`, async () => {
     const { fetch } = answering(respond);
-    const host = http("https://leases.example.com", { token: TOKEN, fetch });
+    const host = http({ url: "https://leases.example.com", token: TOKEN, fetch });
     await assert.rejects(host.call(REQUEST, options()), (error: HostError) => {
       assert.equal(error.delivery, "unknown");
       assert.equal(error.retryAfterMs, undefined);
@@ -63,7 +63,7 @@ for (const [header, ms] of [
 ] as const) {
   test(`http honours Retry-After: ${header}`, async () => {
     const respond = () => new Response("", { status: 503, headers: { "retry-after": header } });
-    const host = http("https://leases.example.com", { token: TOKEN, ...answering(respond) });
+    const host = http({ url: "https://leases.example.com", token: TOKEN, ...answering(respond) });
     await assert.rejects(host.call(REQUEST, options()), (error: HostError) => {
       assert.equal(error.retryAfterMs, ms);
       return true;
@@ -73,11 +73,11 @@ for (const [header, ms] of [
 
 test("http refuses a bad URL and a missing token at once", () => {
   for (const url of ["", "leases.example.com", "ftp://leases.example.com"]) {
-    assert.throws(() => http(url, { token: TOKEN }), leaseError("INVALID", { reason: "url" }));
+    assert.throws(() => http({ url, token: TOKEN }), leaseError("INVALID", { reason: "url" }));
   }
   for (const token of ["", undefined, 5]) {
     const bad = { token } as { token: string };
-    const made = () => http("https://leases.example.com", bad);
+    const made = () => http({ url: "https://leases.example.com", ...bad });
     assert.throws(made, leaseError("INVALID", { reason: "token" }));
   }
 });

@@ -43,5 +43,5 @@ contract("Durable Object over HTTPS", async () => {
     vars: { LEASEHOLD_TOKENS: TOKEN },
   });
   const url = await workers.url();
-  return { carrier: () => http(url, { token: TOKEN }), close: () => workers.stop() };
+  return { carrier: () => http({ url, token: TOKEN }), close: () => workers.stop() };
 });

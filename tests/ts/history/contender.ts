@@ -8,7 +8,7 @@ import { Rng } from "./rng.ts";
 
 const [kind = "", url = "", token = "", seed = "0"] = process.argv.slice(2);
 const rng = new Rng(Number(seed));
-const host = kind === "redis" ? upstash({ url, token }) : http(url, { token });
+const host = kind === "redis" ? upstash({ url, token }) : http({ url, token });
 const leases = new LeaseClient(host);
 
 const tell = (message: Told) => process.send?.(message);

@@ -41,7 +41,7 @@ class Own implements LeaseHost {
 const hosts: LeaseHost[] = [
   new Own(),
   memory(),
-  http("https://leases.example.com", { token: "t" }),
+  http({ url: "https://leases.example.com", token: "t" }),
   durableObject({ idFromName: (name: string) => name, get: (_id: string) => ({}) }),
   new ScriptedHost(memory(), { clock: new TestClock() }),
 ];
@@ -96,7 +96,7 @@ export async function use(client = new LeaseClient(hosts[0] ?? memory())): Promi
   // @ts-expect-error: run needs something to run
   await client.run("k", { waitMs: 0 });
   // @ts-expect-error: a token is needed
-  http("https://leases.example.com", {});
+  http({ url: "https://leases.example.com" });
   // @ts-expect-error: no such way of renewing
   const options: AcquireOptions = { renew: "sometimes" };
   void options;

@@ -51,24 +51,24 @@ macro_rules! scripts {
 
 scripts! {
     ACQUIRE = "acquire",
-        "30e43976620afabaec7428666ca10c9ce7f278f4",
-        "9f59e8004c21a8514636ba995cb6e1bbed4b6d8c";
+        "e8b757e29f53e00412eec7a14c091e3f51eac1d8",
+        "5b932afa318c5caba8febfab6780b12f5efc0870";
     CANCEL = "cancel",
-        "bc398985d9314b411a1005448b2a5a1d78061bbf",
-        "4b8bd6c65d1ce9744daa4f1aaf89447b04d64a2d";
+        "6c8a618442888875819baa81682f9d36f6a7889e",
+        "0e202765fb6dc05c5d6d20976698f67d7b291792";
     INSPECT = "inspect",
-        "1f5ea4f8ac19d287169c9c55c76807b5460c8855",
-        "bfac8ed72e535fc8bcdb1439ccfe7dc3c4ca85a4";
+        "128066a53d67855c93b3887dd70dcb0782223236",
+        "102e1d6a4e7f2eeaad63010035fd15fb95a71df7";
     RELEASE = "release",
-        "5ddb3c5744c53a82b84caffb26cd782ddf4938d6",
-        "66e39e708231d97ef20ae9d3cb2f97d98a3626d6";
+        "cfe7f82901ccb248be0488bcf6f3392080fb8afd",
+        "fe827443332c8b2c2ac8c1aa083a93f7d8f10e7a";
     RENEW = "renew",
-        "e67c2c1f18be82ab9bab016a398ad3e7a4163457",
-        "13a92c1713cc42f71f2fe08dd5d821a2d2a478ca";
+        "8fb9884a1243560f38bdb3888474af5cc0b26201",
+        "ebd1e3b570ea168b5252853ff65efe0e060e9642";
     REVOKE = "revoke",
-        "9c71e1dd0bb48b374c4a882646677dbe7449b5fe",
-        "e0bf9d5f156a57e7fc1d8aee53cd2a683189845c";
+        "4b3b342b1299c85c2cc70e398563f91ed3facdc1",
+        "6e55b806c3a151ca42bd458c60c76421a5a7712c";
     TRANSFER = "transfer",
-        "88e9f73ec48f34fdf2164f607da2b869265acae1",
-        "517a47c0e3c79db544ade9d0913edcdc42c78a68";
+        "b745959b975b741161ebe591b6649fd98238f35e",
+        "1c25b2e2a86a41afef2f8f83163f0fca74c8a6e1";
 }

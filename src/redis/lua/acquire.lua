@@ -20,7 +20,7 @@ if r.state ~= 'h' then
 end
 local left = r.state == 'h' and r.expires - now or 0
 if ARGV[5] == '0' then
-  if redis.call('HDEL', KEYS[4], op) == 1 then redis.call('ZREM', KEYS[3], op) end
+  leave(r, op, KEYS[3], KEYS[4])
   return { 'held', r.state == 'h' and r.holder or '', number(left) }
 end
 local is_new = redis.call('HSET', KEYS[4], op, number(now + ARGV[7]) .. ' ' .. ARGV[8]) == 1

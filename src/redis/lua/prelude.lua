@@ -159,6 +159,11 @@ local function first(r, queue, presence)
   end
 end
 
+-- Gives up the place of `op` in the queue, if it has one.
+local function leave(r, op, queue, presence)
+  if r.q == '1' and redis.call('HDEL', presence, op) == 1 then redis.call('ZREM', queue, op) end
+end
+
 -- Drops the waiters that are not there any more, wherever they stand in the queue.
 local function sweep(queue, presence)
   local all = redis.call('HGETALL', presence)

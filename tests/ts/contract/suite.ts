@@ -132,7 +132,7 @@ export function contract(name: string, start: () => Promise<Subject>): void {
       assert.equal(await client().inspect(key), undefined);
     });
 
-    test("a rival with a shorter term does not shorten the holder's (B67)", async () => {
+    test("a rival with a shorter term does not shorten the holder's (B67, B80)", async () => {
       const key = freshKey();
       const lease = await client().acquire(key, { ttlMs: TTL });
       await assert.rejects(client().acquire(key, { ttlMs: 100, waitMs: 300 }), code("TIMEOUT"));
@@ -304,7 +304,7 @@ export function contract(name: string, start: () => Promise<Subject>): void {
       assert.equal(await client().inspect(key), undefined);
     });
 
-    test("a single attempt whose answer is lost is taken back", async () => {
+    test("a single attempt whose answer is lost is taken back (B113)", async () => {
       const key = freshKey();
       const host = answersLost(subject.carrier(), "acquire", 1);
       await assert.rejects(

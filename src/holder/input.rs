@@ -14,7 +14,7 @@ pub enum Input {
     Answered(AttemptId, Response),
     /// An attempt failed without an answer that can be read.
     Failed(AttemptId, TransportFailure),
-    /// The instant of the last [`Output::Wake`] has come.
+    /// The instant of the last [`super::Output::Wake`] has come.
     Wake,
     /// Stop waiting for the grant and take back whatever the host gave meanwhile.
     Cancel,

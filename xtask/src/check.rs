@@ -21,6 +21,13 @@ pub fn run(repo: &Repo) -> Result {
         let all = [&args[..], &["--", "-D", "warnings"]].concat();
         cargo_tool(repo, "clippy", &all)
     });
+    steps.run("cargo doc", || {
+        Cmd::new(cargo())
+            .args(["doc", "--quiet", "--no-deps", "--package", "leasehold"])
+            .env("RUSTDOCFLAGS", "-D warnings")
+            .cwd(repo.root())
+            .stream()
+    });
     for folder in ["pkg", "tests", "examples", "bench"] {
         let config = format!("{folder}/tsconfig.json");
         if repo.path(&config).is_file() {

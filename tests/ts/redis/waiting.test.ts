@@ -204,7 +204,7 @@ describe("Redis waiting: hints", () => {
     });
   }
 
-  test("streams that close midway cost latency only", async () => {
+  test("streams that close midway cost latency only (K9)", async () => {
     const endpoint = await redis.endpoint();
     const key = freshKey();
     const holder = await client(endpoint).acquire(key, { ttlMs: LONG });

@@ -28,7 +28,7 @@ pub fn run(repo: &Repo) -> Result {
             .cwd(repo.root())
             .stream()
     });
-    for folder in ["pkg", "tests", "examples", "bench"] {
+    for folder in ["pkg", "tests", "examples", "examples/workers", "bench"] {
         let config = format!("{folder}/tsconfig.json");
         if repo.path(&config).is_file() {
             steps.run(&format!("types of {folder}"), || {

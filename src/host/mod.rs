@@ -14,7 +14,7 @@ mod table;
 pub use config::{HostConfig, Margin};
 pub use record::{GrantRecord, KeyRecord, Mutation, Past, Snapshot, WaiterRecord};
 
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 
 use crate::fence::Fence;
@@ -58,6 +58,8 @@ pub struct Host {
     config: HostConfig,
     now: Instant,
     table: Table,
+    /// Which key each request that is kept waiting waits for.
+    parked: BTreeMap<ReplyTo, Key>,
     floor: Fence,
     effects: Effects,
     alarm: Option<Instant>,
@@ -81,6 +83,10 @@ impl Effects {
         self.replies.push((to, response));
     }
 
+    fn has_replied(&self, to: ReplyTo) -> bool {
+        self.replies.iter().any(|(replied, _)| *replied == to)
+    }
+
     fn next_number(&mut self) -> u64 {
         self.last_number = self.last_number.saturating_add(1);
         self.last_number
@@ -102,6 +108,7 @@ impl Host {
             config,
             now,
             table: Table::default(),
+            parked: BTreeMap::new(),
             floor: snapshot.floor,
             effects: Effects::default(),
             alarm: None,
@@ -182,6 +189,9 @@ impl Host {
             }
         }
         self.store(&key);
+        if !self.effects.has_replied(to) {
+            self.parked.insert(to, key);
+        }
     }
 
     /// Room for one more key: where there is none, the key that has been idle for longest is
@@ -202,11 +212,10 @@ impl Host {
     }
 
     fn gone(&mut self, to: ReplyTo) {
-        let parked = self.table.keys_with_waiters();
-        for key in parked {
-            if let Some(slot) = self.table.get_mut(&key) {
-                slot.gone(&self.config, self.now, to);
-            }
+        if let Some(key) = self.parked.remove(&to)
+            && let Some(slot) = self.table.get_mut(&key)
+        {
+            slot.gone(&self.config, self.now, to);
             self.table.index(&key, self.now);
         }
     }
@@ -226,9 +235,10 @@ impl Host {
     fn finish(&mut self) {
         let mutations = self.effects.mutations.drain(..).map(HostOutput::Persist);
         self.outputs.extend(mutations);
-        let replies = self.effects.replies.drain(..);
-        self.outputs
-            .extend(replies.map(|(to, response)| HostOutput::Reply(to, response)));
+        for (to, response) in self.effects.replies.drain(..) {
+            self.parked.remove(&to);
+            self.outputs.push_back(HostOutput::Reply(to, response));
+        }
         let due = self.table.next_due();
         if due != self.alarm {
             self.alarm = due;

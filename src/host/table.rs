@@ -1,7 +1,6 @@
 //! All keys of a host, and what is due when.
 
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::vec::Vec;
 
 use super::slot::Slot;
 use crate::fence::Fence;
@@ -60,11 +59,6 @@ impl Table {
         slot.indexed = after;
         relist(&mut self.due, key, before.due, after.due);
         relist(&mut self.idle, key, before.idle, after.idle);
-    }
-
-    /// The keys that somebody waits for: only they need attention by themselves.
-    pub fn keys_with_waiters(&self) -> Vec<Key> {
-        self.due.iter().map(|(_, key)| key.clone()).collect()
     }
 
     /// When the first key needs attention.

@@ -15,7 +15,7 @@ const CROWDS = [
 ];
 /** Each transaction is synced: on a disk that is most of the cost, in memory the code is. */
 const STORAGES = [
-  { name: "storage on disk", folder: tmpdir(), rounds: 7, pairs: 96, crowds: CROWDS.slice(0, 2) },
+  { name: "storage on disk", folder: tmpdir(), rounds: 7, pairs: 48, crowds: CROWDS.slice(0, 2) },
   { name: "storage in memory", folder: "/dev/shm", rounds: 15, pairs: 192, crowds: CROWDS },
 ].filter(({ folder }) => existsSync(folder));
 const CONTENDERS = {

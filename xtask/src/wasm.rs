@@ -31,6 +31,10 @@ pub struct Binding {
     can_reset: bool,
 }
 
+/// The most memory that a module may take, in bytes. Whatever goes wrong stays small beside what a
+/// process has, and an allocator never comes near the end of 32-bit addresses.
+const MAX_MEMORY: u32 = 256 << 20;
+
 /// All of them.
 pub const BINDINGS: [Binding; 4] = [
     Binding {
@@ -83,10 +87,11 @@ impl Binding {
     fn compile(&self, repo: &Repo, rust: &WasmRust) -> Result<PathBuf> {
         // One call per crate: in a common one, each would get the features the others ask for.
         let target_dir = repo.path("target/wasm");
-        rust.cargo("build")
+        rust.cargo("rustc")
             .args(["--quiet", "--lib", "--profile", "wasm"])
             .args(["--package", self.package, "--target-dir"])
             .arg(&target_dir)
+            .args(["--", &format!("-Clink-arg=--max-memory={MAX_MEMORY}")])
             .cwd(repo.root())
             .stream()?;
         let file = format!("{}.wasm", self.package.replace('-', "_"));

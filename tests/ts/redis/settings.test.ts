@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
 import { describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
 import { LeaseClient } from "leasehold";
 import { redis as redisHost } from "leasehold/redis";
 import { upstash, upstashFromEnv } from "leasehold/upstash";
@@ -141,5 +144,34 @@ describe("Redis settings: URL, token, prefix", () => {
     await lease.verify();
     for (const name of await stored(redis.direct)) assert.match(name, /^(green|blue):/);
     await lease.release();
+  });
+});
+
+describe("Redis settings: the oldest runtime", () => {
+  test("waiting and settings need nothing that Node 20 has not got", async () => {
+    const program = `
+      delete Promise.withResolvers;
+      delete Promise.try;
+      delete URL.parse;
+      const { LeaseClient } = await import("leasehold");
+      const { upstash } = await import("leasehold/upstash");
+      const { URL: url, TOKEN: token } = process.env;
+      const leases = new LeaseClient(upstash({ url, token }));
+      const lease = await leases.acquire("k");
+      const waiting = leases.acquire("k");
+      setTimeout(() => lease.release(), 200);
+      console.log((await (await waiting).release()).released);
+    `;
+    const endpoint = await redis.endpoint();
+    const { stdout } = await promisify(execFile)(
+      process.execPath,
+      ["--input-type=module", "--eval", program],
+      {
+        cwd: fileURLToPath(new URL("../../..", import.meta.url)),
+        env: { ...process.env, URL: endpoint.url, TOKEN: endpoint.token },
+        timeout: 20_000,
+      },
+    );
+    assert.equal(stdout.trim(), "true");
   });
 });

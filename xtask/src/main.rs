@@ -6,6 +6,7 @@ mod core_alone;
 mod debian;
 mod demo;
 mod files;
+mod fuzz;
 mod mutants;
 mod node;
 mod package;
@@ -31,6 +32,7 @@ cargo xtask <command>
   check          format, lint, types, licences
   size           print what a bundle grows by, and hold it to the ceilings
   bench [name]   run the benchmarks, or those that the name fits
+  fuzz [target] [--seconds N] [--seed S]   explore inputs beyond the committed corpus
   mutants [name] break the core on purpose, each time in a copy: the simulation has to notice
   torture [--seed N] [--minutes M]   explore simulated schedules beyond the tests' share";
 
@@ -63,6 +65,7 @@ fn run(command: Option<&str>, argument: Option<&str>, rest: &[String]) -> Result
         Some("check") => check::run(&repo),
         Some("size") => size::report(&repo, &package::build(&repo)?.node),
         Some("bench") => bench::run(&repo, argument),
+        Some("fuzz") => fuzz::run(&repo, rest),
         Some("mutants") => mutants::run(&repo, mutants::only(rest)),
         Some("torture") => torture::run(&repo, rest),
         Some("help" | "--help" | "-h") => {

@@ -1,0 +1,221 @@
+//! Keys, names, ids, requests and responses out of bytes: mostly fitting, few of each, so that
+//! they meet again.
+
+use leasehold::fence::Fence;
+use leasehold::id::{LeaseId, OpId};
+use leasehold::name::{HolderName, Key};
+use leasehold::protocol::{
+    Acquire, Code, Credential, Ended, Granted, Held, Info, Operation, Refusal, Request, Response,
+    Transfer,
+};
+use leasehold::time::Span;
+
+use crate::bytes::Bytes;
+
+/// One of four keys.
+pub fn key(bytes: &mut Bytes) -> Key {
+    parsed(Key::parse(bytes.pick(&["k", "l", "order:42", "é"])))
+}
+
+/// One of three holders' names.
+pub fn holder(bytes: &mut Bytes) -> HolderName {
+    parsed(HolderName::parse(bytes.pick(&["a", "b", "worker-1"])))
+}
+
+/// The op of an acquire, one of twelve, or of a transfer, one of four.
+pub fn op(bytes: &mut Bytes) -> OpId {
+    OpId::from_bits(1 + bytes.below(16) as u128)
+}
+
+/// An op for this kind of operation: no intention has another's op.
+fn op_for(bytes: &mut Bytes, operation: &Operation) -> OpId {
+    let (first, count) = match operation {
+        Operation::Acquire(_) => (1, 12),
+        Operation::Transfer(_) => (13, 4),
+        Operation::Cancel => (1, 16),
+        Operation::Release(_) => (31, 4),
+        Operation::Revoke => (41, 4),
+        Operation::Inspect | Operation::Renew { .. } | Operation::Verify(_) => (51, 1),
+    };
+    OpId::from_bits(first + bytes.below(count) as u128)
+}
+
+/// The lease id that an acquire or transfer under `op` proposes.
+pub fn lease_of(op: OpId) -> LeaseId {
+    LeaseId::from_bits(op.to_bits() + 100)
+}
+
+/// A legal term: mostly short, now and then as long as may be.
+pub fn ttl(bytes: &mut Bytes) -> Span {
+    let millis = bytes.pick(&[100, 200, 1_000, 3_000, 10_000, 30_000, 120_000, 86_400_000]);
+    Span::from_millis(millis)
+}
+
+/// A legal wait.
+pub fn wait(bytes: &mut Bytes) -> Span {
+    let millis = bytes.pick(&[0, 0, 1, 500, 5_000, 19_999, 20_001, 60_000, 86_400_000]);
+    Span::from_millis(millis)
+}
+
+/// A span of any length.
+pub fn span(bytes: &mut Bytes) -> Span {
+    let all = [0, 1, 50, 99, 100, 500, 1_000, 2_500, 5_000, 30_000, 60_000];
+    match bytes.below(all.len() + 1) {
+        index if index < all.len() => Span::from_millis(all[index]),
+        _ => Span::from_micros(bytes.number()),
+    }
+}
+
+/// Proof of holding: the id of one of the few ops' grants, or a name.
+pub fn credential(bytes: &mut Bytes) -> Credential {
+    if bytes.once_in(4) {
+        Credential::Holder(holder(bytes))
+    } else {
+        Credential::Lease(lease_of(op(bytes)))
+    }
+}
+
+/// Any request, as one of our clients would make it.
+pub fn request(bytes: &mut Bytes) -> Request {
+    let key = key(bytes);
+    let mut operation = operation(bytes);
+    let op = op_for(bytes, &operation);
+    match &mut operation {
+        Operation::Acquire(acquire) => acquire.lease = lease_of(op),
+        Operation::Transfer(transfer) => transfer.lease = lease_of(op),
+        _ => {}
+    }
+    Request { key, op, operation }
+}
+
+/// Any request, as of a client that uses one op for several intentions.
+pub fn careless_request(bytes: &mut Bytes) -> Request {
+    let op = op(bytes);
+    Request {
+        op,
+        ..request(bytes)
+    }
+}
+
+fn operation(bytes: &mut Bytes) -> Operation {
+    match bytes.below(12) {
+        0..=3 => Operation::Acquire(Acquire {
+            holder: holder(bytes),
+            lease: LeaseId::from_bits(0),
+            ttl: ttl(bytes),
+            wait: wait(bytes),
+            reentrant: bytes.once_in(4),
+        }),
+        4 => Operation::Cancel,
+        5 => Operation::Inspect,
+        6 | 7 => Operation::Release(credential(bytes)),
+        8 => Operation::Renew {
+            credential: credential(bytes),
+            ttl: ttl(bytes),
+        },
+        9 => Operation::Revoke,
+        10 => Operation::Transfer(Transfer {
+            credential: credential(bytes),
+            successor: holder(bytes),
+            lease: LeaseId::from_bits(0),
+            ttl: ttl(bytes),
+        }),
+        _ => Operation::Verify(credential(bytes)),
+    }
+}
+
+/// How a grant ended.
+pub fn ended(bytes: &mut Bytes) -> Ended {
+    bytes.pick(&[
+        Ended::Cancelled,
+        Ended::Expired,
+        Ended::ForeignValue,
+        Ended::Released,
+        Ended::Revoked,
+        Ended::Transferred,
+        Ended::Unknown,
+    ])
+}
+
+/// Any response; a grant is of the lease that `lease` chooses.
+pub fn response(bytes: &mut Bytes, lease: impl FnOnce(&mut Bytes) -> LeaseId) -> Response {
+    match bytes.below(16) {
+        0..=3 => Response::Granted(Granted {
+            lease: lease(bytes),
+            fence: Fence::from_value(bytes.number()),
+            ttl: span(bytes),
+            waited: span(bytes),
+            replayed: bytes.once_in(4),
+        }),
+        4..=6 => Response::Renewed { ttl: span(bytes) },
+        7 => Response::Cancelled,
+        8 => Response::Held(Held {
+            holder: bytes.once_in(2).then(|| holder(bytes)),
+            retry_after: span(bytes),
+        }),
+        9 => Response::Inspected(bytes.once_in(2).then(|| Info {
+            holder: holder(bytes),
+            fence: Fence::from_value(bytes.number()),
+            remaining: span(bytes),
+            waiters: bytes.byte().into(),
+        })),
+        10 => Response::NotHolder(ended(bytes)),
+        11 | 12 => Response::Queued {
+            ahead: bytes.byte().into(),
+            retry_after: span(bytes),
+        },
+        13 => Response::Refused(Refusal {
+            retry_after: bytes.once_in(2).then(|| span(bytes)),
+            ..Refusal::new(
+                bytes.pick(&[Code::Denied, Code::Invalid, Code::Unavailable]),
+                "a-reason",
+                "A sentence.",
+            )
+        }),
+        14 => Response::Released,
+        _ => Response::Revoked(bytes.once_in(2)),
+    }
+}
+
+fn parsed<T, E>(result: Result<T, E>) -> T {
+    match result {
+        Ok(value) => value,
+        Err(_) => unreachable!("the samples are legal"),
+    }
+}
+
+/// The word for a response's kind.
+pub fn kind(response: &Response) -> &'static str {
+    match response {
+        Response::Cancelled => "cancelled",
+        Response::Granted(granted) if granted.replayed => "granted again",
+        Response::Granted(_) => "granted",
+        Response::Held(_) => "held",
+        Response::Inspected(None) => "free",
+        Response::Inspected(Some(_)) => "inspected",
+        Response::NotHolder(ended) => ended.name(),
+        Response::Queued { .. } => "queued",
+        Response::Refused(refusal) => refusal.code.name(),
+        Response::Released => "released",
+        Response::Renewed { .. } => "renewed",
+        Response::Revoked(true) => "revoked",
+        Response::Revoked(false) => "not revoked",
+    }
+}
+
+/// The word for an operation's kind.
+pub fn operation_kind(operation: &Operation) -> &'static str {
+    match operation {
+        Operation::Acquire(acquire) if acquire.reentrant => "reacquire",
+        Operation::Acquire(acquire) if acquire.wait.is_zero() => "acquire",
+        Operation::Acquire(_) => "acquire, waiting",
+        Operation::Cancel => "cancel",
+        Operation::Inspect => "inspect",
+        Operation::Release(Credential::Lease(_)) => "release",
+        Operation::Release(Credential::Holder(_)) => "release by name",
+        Operation::Renew { .. } => "renew",
+        Operation::Revoke => "revoke",
+        Operation::Transfer(_) => "transfer",
+        Operation::Verify(_) => "verify",
+    }
+}

@@ -57,6 +57,17 @@ table(
   ]),
 );
 
+const { used = [] } = Object.fromEntries(
+  await alternate(PROCESSES, { used: () => fresh("use", "leasehold/memory") }),
+);
+table(
+  ["acquire + release, leasehold/memory", "median ms"],
+  ["the first of a process", "the second"].map((name, index) => [
+    name,
+    ms(median(used.map((sample) => sample[index] ?? Number.NaN))),
+  ]),
+);
+
 function sizeOf(name: string): number {
   return statSync(new URL(`../pkg/wasm/${name}/${name}_bg.wasm`, import.meta.url)).size;
 }

@@ -2,8 +2,13 @@
 
 import { readFileSync } from "node:fs";
 
+const kinds: Record<string, (name: string) => number[] | Promise<number[]>> = {
+  wasm: instantiate,
+  import: load,
+  use,
+};
 const [kind = "", name = ""] = process.argv.slice(2);
-console.log(JSON.stringify(kind === "wasm" ? instantiate(name) : await load(name)));
+console.log(JSON.stringify(await kinds[kind]?.(name)));
 
 /** The same as the package does at import: compile, instantiate, and run what comes first. */
 function instantiate(name: string): number[] {
@@ -29,4 +34,18 @@ async function load(specifier: string): Promise<number[]> {
   const started = performance.now();
   await import(specifier);
   return [performance.now() - started];
+}
+
+/** The first and the second lease of a process, from a host that answers at once. */
+async function use(): Promise<number[]> {
+  const { LeaseClient } = await import("leasehold");
+  const { memory } = await import("leasehold/memory");
+  const leases = new LeaseClient(memory());
+  const took: number[] = [];
+  for (const key of ["first", "second"]) {
+    const started = performance.now();
+    await (await leases.acquire(key)).release();
+    took.push(performance.now() - started);
+  }
+  return took;
 }

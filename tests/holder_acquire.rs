@@ -191,6 +191,16 @@ fn a_denial_is_an_ops_outcome_and_asking_again_is_another_op() {
 }
 
 #[test]
+fn a_host_that_asks_for_no_pause_at_all_is_not_asked_in_a_storm() {
+    let mut driver = Driver::started(waiting(1_000, 10_000));
+    driver.run(10_000, |_| {
+        Fate::Answer(1, refused(Code::Unavailable, Some(0)))
+    });
+    // 100, 200, 400, 800, 1600, then 2000 ms apart.
+    assert!(driver.sent(is_acquire) <= 10, "{}", driver.sent(is_acquire));
+}
+
+#[test]
 fn b90_a_host_that_names_a_pause_is_not_asked_sooner() {
     let answers = [
         held_by("b", 700),
@@ -211,8 +221,13 @@ fn b90_a_host_that_names_a_pause_is_not_asked_sooner() {
                     pause >= ms(700 + flight),
                     "{pause:?} with {response:?}, flight {flight}"
                 );
+                // A host that refuses over and over is asked less and less, up to 2 s ± 10 %.
+                let longest = match response {
+                    Response::Refused(_) => 2_201,
+                    _ => 771,
+                };
                 assert!(
-                    pause <= ms(771 + flight),
+                    pause <= ms(longest + flight),
                     "{pause:?} with {response:?}, flight {flight}"
                 );
             }

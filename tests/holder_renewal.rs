@@ -442,3 +442,29 @@ fn a_verification_without_an_answer_ends_in_doubt_and_the_lease_goes_on() {
     ));
     assert!(driver.is_held());
 }
+
+#[test]
+fn a_long_pause_asked_for_does_not_cost_the_lease() {
+    // Ttl 30 s: the first renewal, at about 10 s, is refused once, "not before 30 s".
+    let mut driver = Driver::held(config(30_000));
+    let mut renewals = 0;
+    driver.run(60_000, |send| {
+        renewals += usize::from(is_renew(&send.request.operation));
+        match renewals {
+            1 => Fate::Answer(5, refused(Code::Unavailable, Some(30_000))),
+            _ => Fate::Answer(5, renewed(30_000)),
+        }
+    });
+    assert!(driver.is_held());
+}
+
+#[test]
+fn renewals_asked_for_in_vain_take_nothing_from_those_that_go_on_by_themselves() {
+    let mut driver = Driver::held(config(30_000));
+    for asked in 0..12 {
+        driver.input(1_000 + asked * 50, Input::Renew(None));
+        driver.fail(1_010 + asked * 50, Delivery::Unknown);
+    }
+    driver.run(60_000, |_| Fate::Answer(5, renewed(30_000)));
+    assert!(driver.is_held());
+}

@@ -158,6 +158,7 @@ impl Acquiring {
         match response {
             Response::Granted(granted) => self.granted(config, ctx, sent, &granted),
             Response::Held(held) => {
+                self.pursuit.heard();
                 self.queued = false;
                 self.standing = Failure {
                     holder: held.holder,
@@ -177,6 +178,7 @@ impl Acquiring {
                 Next::Wait
             }
             Response::Queued { ahead, retry_after } => {
+                self.pursuit.heard();
                 self.queued = true;
                 self.standing = Failure::new(ErrorCode::Timeout, "queued");
                 ctx.emit(Event::Queued { ahead });

@@ -2,8 +2,8 @@
 
 use alloc::boxed::Box;
 
-use crate::id::AttemptId;
-use crate::protocol::{Ended, Operation, Response, Transfer};
+use crate::id::{AttemptId, OpId};
+use crate::protocol::{Credential, Ended, Operation, Response, Transfer};
 
 use super::config::Config;
 use super::context::Context;
@@ -32,6 +32,9 @@ pub(super) enum Next {
     Back(Box<Held>),
     /// It has ended.
     Over,
+    /// It has ended for its holder. The transfer under this op may have happened or may still do:
+    /// nobody has learnt the successor's id, so it and the lease itself have to be taken back.
+    TakeBack(OpId, Credential),
 }
 
 impl Ending {
@@ -66,14 +69,8 @@ impl Ending {
             return Next::Wait;
         }
         match response {
-            Response::Refused(refusal) => {
-                if refusal.retry_after.is_some() {
-                    self.errand.back_off(ctx, refusal.retry_after);
-                    Next::Wait
-                } else {
-                    self.refused(ctx, refusal.into())
-                }
-            }
+            response if !self.errand.is_settled_by(ctx, &response) => Next::Wait,
+            Response::Refused(refusal) => self.refused(ctx, refusal.into()),
             Response::NotHolder(ended) => self.not_holder(ctx, ended),
             response => self.done(ctx, &response),
         }
@@ -151,16 +148,19 @@ impl Ending {
     /// No answer: it may or may not have happened. Either way the lease is not held any more.
     fn give_up(&mut self, ctx: &mut Context) -> Next {
         match &self.way {
-            Way::Release => ctx.emit(Event::Released(Release::Unconfirmed)),
-            Way::Transfer(..) => {
+            Way::Release => {
+                ctx.emit(Event::Released(Release::Unconfirmed));
+                Next::Over
+            }
+            Way::Transfer(held, _) => {
                 ctx.emit(Event::TransferSettled(Err(Failure::new(
                     ErrorCode::Unavailable,
                     "no-answer",
                 ))));
                 ctx.emit(Event::Lost(LossReason::NotHolder(Ended::Unknown)));
+                Next::TakeBack(self.errand.op(), held.credential())
             }
         }
-        Next::Over
     }
 
     pub fn due(&self) -> Due {

@@ -1,6 +1,6 @@
 //! An operation with a fixed budget of time: release, transfer, verify, cancel.
 
-use crate::id::AttemptId;
+use crate::id::{AttemptId, OpId};
 use crate::protocol::{Operation, Request, Response};
 use crate::time::{Instant, Span};
 
@@ -35,6 +35,10 @@ impl Errand {
         }
     }
 
+    pub fn op(&self) -> OpId {
+        self.pursuit.op()
+    }
+
     pub fn awaits(&self, attempt: AttemptId) -> bool {
         self.pursuit.awaits(attempt)
     }
@@ -59,9 +63,15 @@ impl Errand {
         self.pursuit.back_off(ctx, retry_after);
     }
 
-    /// Whether an answer leaves nothing to try again.
-    pub fn is_settled_by(response: &Response) -> bool {
-        !matches!(response, Response::Refused(refusal) if refusal.retry_after.is_some())
+    /// Whether an answer leaves nothing to try again. If it does, that is planned.
+    pub fn is_settled_by(&mut self, ctx: &mut Context, response: &Response) -> bool {
+        match response {
+            Response::Refused(refusal) if refusal.retry_after.is_some() => {
+                self.pursuit.back_off(ctx, refusal.retry_after);
+                false
+            }
+            _ => true,
+        }
     }
 
     /// Takes note of an attempt that failed, if it is the awaited one.

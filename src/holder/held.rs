@@ -13,7 +13,7 @@ use super::pursuit::Pursuit;
 use super::term::Term;
 use super::{Due, TransportFailure};
 
-/// The most renewal attempts in one term, whatever happens.
+/// The most renewal attempts in one term that nobody asked for.
 const MAX_TRIES: u32 = 10;
 
 /// No pause between two renewal attempts is shorter than this part of the term.
@@ -124,8 +124,7 @@ impl Held {
         }
         let errand = self.verification.as_mut()?;
         let sent = errand.answered(ctx.now, attempt)?;
-        if !Errand::is_settled_by(&response) {
-            errand.back_off(ctx, None);
+        if !errand.is_settled_by(ctx, &response) {
             return None;
         }
         self.verification = None;
@@ -251,7 +250,9 @@ impl Held {
                     .min(left.div(4))
             }
         };
-        let pause = pause.max(shortest).max(retry_after.unwrap_or(Span::ZERO));
+        // What the host asks for is honoured as long as the lease is not given up for it.
+        let asked = retry_after.unwrap_or(Span::ZERO).min(left.div(2));
+        let pause = pause.max(shortest).max(asked);
         let pause = ctx.fuzz(pause);
         if self.tries < MAX_TRIES && pause + MIN_TIMEOUT < left {
             self.renew_at = Some(ctx.now + pause);
@@ -295,7 +296,8 @@ impl Held {
 
     fn send_renewal(&mut self, config: &Config, ctx: &mut Context) {
         self.renew_at = None;
-        self.tries += 1;
+        // What somebody asks for by hand takes nothing from what goes on by itself.
+        self.tries += u32::from(self.asked != Asked::Now);
         let timeout = self
             .remaining(ctx)
             .div(4)
@@ -361,14 +363,12 @@ impl Held {
         self.verification = Some(Errand::start(config, ctx, operation));
     }
 
-    /// Renews no more.
-    pub fn detach(&mut self, ctx: &mut Context) {
+    /// Renews no more. A renewal under way is left to its end: the lease may have no more than the
+    /// short first term of a waiter without it.
+    pub fn detach(&mut self) {
         self.schedule = None;
         self.renew_at = None;
-        if let Some(renewal) = self.renewal.take() {
-            renewal.abandon(ctx);
-        }
-        self.settle_renewal(ctx, &Failure::new(ErrorCode::Unavailable, "detached"));
+        self.tries = MAX_MANUAL_TRIES;
     }
 
     /// Stops awaiting anything; whoever waits for an outcome is told `why`.

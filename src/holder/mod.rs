@@ -27,7 +27,7 @@ pub use input::{Delivery, Input, TransportFailure};
 
 use alloc::vec::Vec;
 
-use crate::id::{AttemptId, LeaseId};
+use crate::id::{AttemptId, LeaseId, OpId};
 use crate::name::HolderName;
 use crate::protocol::{
     Credential, Invalid, Operation, Refusal, Request, Response, Transfer, check_ttl,
@@ -187,8 +187,7 @@ impl Holder {
     fn stray_answered(&mut self, index: usize, attempt: AttemptId, response: &Response) {
         let mut stray = self.strays.swap_remove(index);
         stray.answered(self.ctx.now, attempt);
-        if !Errand::is_settled_by(response) {
-            stray.back_off(&mut self.ctx, None);
+        if !stray.is_settled_by(&mut self.ctx, response) {
             self.strays.push(stray);
         }
     }
@@ -275,12 +274,7 @@ impl Holder {
         if let Phase::Acquiring(acquiring) = core::mem::replace(&mut self.phase, Phase::Over) {
             self.ctx.emit(Event::Failed(failure));
             if let Some(op) = acquiring.end(&mut self.ctx) {
-                let request = Request {
-                    key: self.config.key.clone(),
-                    op,
-                    operation: Operation::Cancel,
-                };
-                self.pursue_stray(request);
+                self.pursue_stray(op, Operation::Cancel);
             }
         }
     }
@@ -290,22 +284,28 @@ impl Holder {
             ending::Next::Wait => {}
             ending::Next::Back(held) => self.phase = Phase::Held(*held),
             ending::Next::Over => self.phase = Phase::Over,
+            ending::Next::TakeBack(op, credential) => {
+                self.phase = Phase::Over;
+                self.pursue_stray(op, Operation::Cancel);
+                self.take_back(Operation::Release(credential));
+            }
         }
     }
 
     fn take_back(&mut self, operation: Operation) {
-        let request = Request {
-            key: self.config.key.clone(),
-            op: self.ctx.next_op(),
-            operation,
-        };
-        self.pursue_stray(request);
+        let op = self.ctx.next_op();
+        self.pursue_stray(op, operation);
     }
 
-    fn pursue_stray(&mut self, request: Request) {
+    fn pursue_stray(&mut self, op: OpId, operation: Operation) {
         if self.strays.len() == MAX_STRAYS {
             self.strays.remove(0).abandon(&mut self.ctx);
         }
+        let request = Request {
+            key: self.config.key.clone(),
+            op,
+            operation,
+        };
         self.strays.push(Errand::send(&mut self.ctx, request));
     }
 
@@ -325,7 +325,7 @@ impl Holder {
 
     fn detach(&mut self) {
         if let Phase::Held(held) = &mut self.phase {
-            held.detach(&mut self.ctx);
+            held.detach();
         }
     }
 

@@ -17,7 +17,7 @@ const MAX_PAUSE: Span = Span::from_secs(2);
 pub(super) struct Pursuit {
     request: Request,
     state: State,
-    /// Attempts that ended without an answer, since the last answer.
+    /// Attempts that came to nothing, since the host last answered to the purpose.
     failures: u32,
     /// Whether some attempt may have been carried out without our learning of it.
     in_doubt: bool,
@@ -66,7 +66,7 @@ impl Pursuit {
         &mut self.request.operation
     }
 
-    /// How many attempts have ended without an answer since the last answer.
+    /// How many attempts came to nothing since the host last answered to the purpose.
     pub fn unanswered(&self) -> u32 {
         self.failures
     }
@@ -97,7 +97,6 @@ impl Pursuit {
         let State::Awaiting { sent, .. } = self.state_if(attempt)? else {
             return None;
         };
-        self.failures = 0;
         self.state = State::Resting(now);
         Some(sent)
     }
@@ -124,7 +123,6 @@ impl Pursuit {
     }
 
     fn fail(&mut self, now: Instant, delivery: Delivery) {
-        self.failures = self.failures.saturating_add(1);
         self.in_doubt |= delivery == Delivery::Unknown;
         self.state = State::Resting(now);
     }
@@ -143,13 +141,18 @@ impl Pursuit {
         self.state = State::Resting(at);
     }
 
-    /// Puts the next attempt off for an exponentially growing pause, or as long as the host asked.
+    /// Puts the next attempt off for an exponentially growing pause, or longer if the host asked
+    /// for it: however it asks, it is not asked in a storm.
     pub fn back_off(&mut self, ctx: &mut Context, retry_after: Option<Span>) {
-        let pause = match retry_after {
-            Some(asked) => ctx.fuzz_up(asked),
-            None => ctx.fuzz(pause_after(self.failures)),
-        };
+        self.failures = self.failures.saturating_add(1);
+        let own = ctx.fuzz(pause_after(self.failures));
+        let pause = retry_after.map_or(own, |asked| ctx.fuzz_up(asked).max(own));
         self.rest_until(ctx.now + pause);
+    }
+
+    /// Takes note that the host answered to the purpose: pauses begin from the shortest again.
+    pub fn heard(&mut self) {
+        self.failures = 0;
     }
 
     /// Whether the host may have carried out the operation, or may still do so.

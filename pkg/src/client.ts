@@ -1,6 +1,6 @@
 import { Holder, inspect, revoke } from "#client-wasm";
 import { type Clock, systemClock } from "./clock.js";
-import { checked, type Failure, HostError, LeaseError, toLeaseError } from "./errors.js";
+import { checked, type Failure, HostError, invalid, LeaseError, toLeaseError } from "./errors.js";
 import type { LeaseEvent } from "./events.js";
 import { type LeaseHandle, parseHandle } from "./handle.js";
 import type { Lease } from "./lease.js";
@@ -159,6 +159,9 @@ export class LeaseClient {
       | [options: AcquireOptions, fn: (lease: Lease) => T | Promise<T>]
   ): Promise<T> {
     const [options, fn] = rest.length === 1 ? [{}, rest[0]] : rest;
+    if (typeof fn !== "function") {
+      throw invalid("fn", "must be a function");
+    }
     const lease = await this.acquire(key, options);
     try {
       const result = await fn(lease);

@@ -1,4 +1,4 @@
-import { invalid } from "./errors.js";
+import { baseUrl, bearer } from "./endpoint.js";
 import { type Fetch, post } from "./post.js";
 import type { CallOptions, Capabilities, LeaseHost, WireRequest, WireResponse } from "./wire.js";
 
@@ -19,14 +19,7 @@ export interface HttpOptions {
  */
 export function http(options: HttpOptions): LeaseHost {
   const { url, token, fetch = globalThis.fetch } = options ?? {};
-  const base = URL.canParse(url) ? new URL(url) : undefined;
-  if (base?.protocol !== "https:" && base?.protocol !== "http:") {
-    throw invalid("url", "must be an https: or http: URL");
-  }
-  if (typeof token !== "string" || token === "") {
-    throw invalid("token", "must be a string that is not empty");
-  }
-  return new Http(base, token, fetch);
+  return new Http(baseUrl(url), bearer(token), fetch);
 }
 
 class Http implements LeaseHost {
@@ -37,23 +30,22 @@ class Http implements LeaseHost {
     survives: "eviction, restart and deploy of the host",
   };
   readonly #base: string;
-  readonly #token: string;
+  readonly #headers: Readonly<Record<string, string>>;
   readonly #fetch: Fetch;
 
-  constructor(base: URL, token: string, fetch: Fetch) {
-    this.#base = base.href.replace(/\/*$/, "");
-    this.#token = token;
+  constructor(base: string, headers: Readonly<Record<string, string>>, fetch: Fetch) {
+    this.#base = base;
+    this.#headers = headers;
     this.#fetch = fetch;
   }
 
   call(request: WireRequest, options: CallOptions): Promise<WireResponse> {
     const fetch = this.#fetch;
-    const headers = { authorization: `Bearer ${this.#token}` };
     // Called without a receiver: the runtime's own refuses any other than the global object.
     return post(
       (url, init) => fetch(url, init),
       `${this.#base}/v1/${request.operation}`,
-      headers,
+      this.#headers,
       request,
       options,
     );

@@ -1,3 +1,4 @@
+import { retryAfter } from "./endpoint.js";
 import { HostError } from "./errors.js";
 import type { CallOptions, WireRequest, WireResponse } from "./wire.js";
 
@@ -12,7 +13,7 @@ export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 export async function post(
   fetch: Fetch,
   url: string,
-  headers: Record<string, string>,
+  headers: Readonly<Record<string, string>>,
   request: WireRequest,
   { signal }: CallOptions,
 ): Promise<WireResponse> {
@@ -35,7 +36,7 @@ export async function post(
   if (answer === undefined) {
     throw new HostError(`The lease host answered with status ${response.status} and no lease.`, {
       delivery: "unknown",
-      retryAfterMs: retryAfter(response.headers.get("retry-after")),
+      retryAfterMs: retryAfter(response),
     });
   }
   return answer;
@@ -49,13 +50,4 @@ function parse(text: string): WireResponse | undefined {
   } catch {
     return undefined;
   }
-}
-
-/** `Retry-After` in milliseconds: a number of seconds, or a date (RFC 9110, 10.2.3). */
-function retryAfter(header: string | null): number | undefined {
-  if (header === null) {
-    return undefined;
-  }
-  const ms = /^\d+$/.test(header) ? Number(header) * 1_000 : Date.parse(header) - Date.now();
-  return Number.isFinite(ms) ? Math.max(ms, 0) : undefined;
 }

@@ -42,7 +42,8 @@ export interface Surroundings {
 export class Session {
   readonly key: string;
   readonly holder: string;
-  readonly ttlMs: number;
+  /** Length of the terms to come, as the handle tells it. */
+  #ttlMs: number;
   #state: LeaseState | "acquiring" | "failed" = "acquiring";
   #id = "";
   #fence = 0n;
@@ -81,7 +82,7 @@ export class Session {
     this.#machine = machine;
     this.key = lease.key;
     this.holder = lease.holder;
-    this.ttlMs = lease.ttlMs;
+    this.#ttlMs = lease.ttlMs;
   }
 
   /** Sends the first attempt. The promise is of the lease. */
@@ -116,6 +117,10 @@ export class Session {
   get isOverdue(): boolean {
     const { clock } = this.#around;
     return this.#machine?.isOverdue(clock.monotonic(), clock.wall()) ?? false;
+  }
+
+  get ttlMs(): number {
+    return this.#ttlMs;
   }
 
   get lease(): Lease | undefined {
@@ -161,7 +166,11 @@ export class Session {
         this.#renewing ??= deferred<void>();
         return this.#renewing;
       },
-      (machine, monotonic, wall) => machine.renew(monotonic, wall, ttlMs),
+      (machine, monotonic, wall) => {
+        const step: Step = machine.renew(monotonic, wall, ttlMs);
+        this.#ttlMs = ttlMs ?? this.#ttlMs;
+        return step;
+      },
     );
   }
 
@@ -527,6 +536,10 @@ export class Session {
   }
 
   #say(event: LeaseEvent): void {
+    if ("lease" in event) {
+      // The lease as JSON is its handle, with the credential: not for whoever logs events.
+      Object.defineProperty(event, "lease", { enumerable: false });
+    }
     this.#untold.push(() => this.#around.tell(event));
   }
 

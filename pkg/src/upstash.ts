@@ -1,3 +1,4 @@
+import { baseUrl, bearer, retryAfter } from "./endpoint.js";
 import { HostError, invalid } from "./errors.js";
 import { messages } from "./event-stream.js";
 import { type RedisConnection, redis } from "./redis.js";
@@ -74,11 +75,9 @@ class RestConnection implements RedisConnection {
 
   constructor({ url, token, fetch: custom }: UpstashOptions) {
     this.#url = baseUrl(url);
-    const trimmed = typeof token === "string" ? token.trim() : "";
-    if (!/^[\x21-\x7e]+$/.test(trimmed)) throw invalid("token", "must be the database's token");
     this.#fetch = custom ?? ((input, init) => fetch(input, init));
     this.#init = {
-      headers: { authorization: `Bearer ${trimmed}` },
+      headers: bearer(token),
       // A redirect could take the lease's credential to another place.
       redirect: "manual",
       ...uncached(),
@@ -125,25 +124,6 @@ class RestConnection implements RedisConnection {
   }
 }
 
-function baseUrl(text: string): string {
-  const url = typeof text === "string" ? parsed(text.trim()) : undefined;
-  if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    throw invalid("url", "must be an http or https URL");
-  }
-  if (url.username || url.password || url.search || url.hash) {
-    throw invalid("url", "must be without user, query and fragment: the token goes apart");
-  }
-  return url.href.replace(/\/+$/, "");
-}
-
-function parsed(text: string): URL | undefined {
-  try {
-    return new URL(text);
-  } catch {
-    return undefined;
-  }
-}
-
 /** `no-store`, where the runtime knows the field: some keep answers to a POST as well. */
 function uncached(): RequestInit {
   try {
@@ -152,11 +132,6 @@ function uncached(): RequestInit {
   } catch {
     return {};
   }
-}
-
-function retryAfter(response: Response): number | undefined {
-  const seconds = Number(response.headers.get("retry-after") ?? Number.NaN);
-  return seconds >= 0 ? seconds * 1_000 : undefined;
 }
 
 function hasText<Name extends string>(value: unknown, name: Name): value is Record<Name, string> {

@@ -92,7 +92,7 @@ function outcomeUnknown(error: unknown): Response {
     reason: "outcome-unknown",
     message: "The lease's object gave no answer: repeat the request under the same op.",
   };
-  const headers = { "cache-control": "no-store", "retry-after": overloaded ? "1" : "0" };
+  const headers = { "cache-control": "no-store", ...(overloaded && { "retry-after": "1" }) };
   return Response.json(body, { status: 502, headers });
 }
 

@@ -1,0 +1,70 @@
+/** Tokens, lease ids and holders' names stay out of errors, logs and printed values. */
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { inspect } from "node:util";
+import { LeaseError, type LeaseHost } from "leasehold";
+import { http } from "leasehold/http";
+import { upstash } from "leasehold/upstash";
+import { bench, leaseError, within } from "../support/bench.ts";
+
+const SECRET = "hunter2";
+
+/** All that a logger could print of a value. */
+const printed = (value: unknown) => `${inspect(value, { depth: 9 })} ${JSON.stringify(value)}`;
+
+for (const [name, make] of Object.entries<(url: string, token: string) => LeaseHost>({
+  http: (url, token) => http({ url, token }),
+  upstash: (url, token) => upstash({ url, token }),
+})) {
+  for (const [what, url, token, reason] of [
+    ["a user in the URL", `https://me:${SECRET}@leases.example.com`, "t", "url"],
+    ["a token in the query", `https://leases.example.com?token=${SECRET}`, "t", "url"],
+    ["a token of two lines", "https://leases.example.com", `a\n${SECRET}`, "token"],
+  ] as const) {
+    test(`${name} refuses ${what} before any I/O and does not repeat it`, () => {
+      assert.throws(
+        () => make(url, token),
+        (error: unknown) => {
+          leaseError("INVALID", { reason })(error);
+          assert.ok(!printed(error).includes(SECRET));
+          return true;
+        },
+      );
+    });
+  }
+}
+
+test("what onEvent is told can be logged: no credential is in it", async () => {
+  const { clock, client, events } = bench();
+  const lease = await within(clock, 20, client.acquire("k", { holder: SECRET }));
+  await within(clock, 20, lease.renew());
+  await within(clock, 20, lease.release());
+  assert.ok(events.length >= 3);
+  for (const event of events) {
+    assert.ok(!printed(event).includes(lease.id), event.type);
+    assert.ok(!printed(event).includes(SECRET), event.type);
+  }
+  const granted = events.find((event) => event.type === "granted");
+  assert.equal(granted?.lease, lease, "it is there for those who ask");
+});
+
+test("run without a function is INVALID and nothing is sent", async () => {
+  const { client, host } = bench();
+  const run = client.run as unknown as (key: string, options: object) => Promise<void>;
+  await assert.rejects(run.call(client, "k", {}), (error: unknown) => {
+    assert.ok(error instanceof LeaseError);
+    assert.equal(error.code, "INVALID");
+    return true;
+  });
+  assert.equal(host.requests.length, 0);
+});
+
+test("a term set by renew goes with the handle", async () => {
+  const { clock, client } = bench();
+  const lease = await within(clock, 20, client.acquire("k", { ttlMs: 5_000 }));
+  await within(clock, 20, lease.renew({ ttlMs: 60_000 }));
+  assert.equal(lease.toJSON().ttlMs, 60_000);
+  const handle = await within(clock, 20, lease.transfer("next"));
+  assert.equal(handle.ttlMs, 60_000);
+});

@@ -224,7 +224,11 @@ fn a_script_is_sent_by_its_hash_with_all_keys_in_one_slot() {
             &["lease", "fence", "queue", "presence"],
         ),
         ("cancel", Operation::Cancel, &["lease", "queue", "presence"]),
-        ("inspect", Operation::Inspect, &["lease", "queue"]),
+        (
+            "inspect",
+            Operation::Inspect,
+            &["lease", "queue", "presence"],
+        ),
         (
             "release",
             Operation::Release(credential.clone()),

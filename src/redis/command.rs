@@ -92,7 +92,7 @@ impl Invocation {
                 ],
             ),
             Operation::Cancel => (&script::CANCEL, &["lease", "queue", "presence"], vec![op]),
-            Operation::Inspect => (&script::INSPECT, &["lease", "queue"], vec![]),
+            Operation::Inspect => (&script::INSPECT, &["lease", "queue", "presence"], vec![]),
             Operation::Release(credential) => {
                 let [by, id] = proof(credential);
                 (

@@ -51,24 +51,24 @@ macro_rules! scripts {
 
 scripts! {
     ACQUIRE = "acquire",
-        "e8b757e29f53e00412eec7a14c091e3f51eac1d8",
-        "5b932afa318c5caba8febfab6780b12f5efc0870";
+        "95c3dbd3e4bf98dc7a1bc2efa3f003da1e38da43",
+        "27ce88515d8dad2f504db95610b6b57e6d200378";
     CANCEL = "cancel",
-        "6c8a618442888875819baa81682f9d36f6a7889e",
-        "0e202765fb6dc05c5d6d20976698f67d7b291792";
+        "b0006fa9ba8665c3cc0f853c7999c4cf465cc89a",
+        "5873a65a7ab73e4b40008ef0a5b3493e0843ade9";
     INSPECT = "inspect",
-        "128066a53d67855c93b3887dd70dcb0782223236",
-        "102e1d6a4e7f2eeaad63010035fd15fb95a71df7";
+        "e6854c0df6ee5d2319f3faf0b7189fed02b23712",
+        "f2a3e997b3291b3fa21b83e4cc3ed438dc964bf3";
     RELEASE = "release",
-        "cfe7f82901ccb248be0488bcf6f3392080fb8afd",
-        "fe827443332c8b2c2ac8c1aa083a93f7d8f10e7a";
+        "0c1b26d2c8a4a160f4c98d14b2478d76b8269f30",
+        "40881d43aa2a5c5f50d18ae31abfaaae8220caa9";
     RENEW = "renew",
-        "8fb9884a1243560f38bdb3888474af5cc0b26201",
-        "ebd1e3b570ea168b5252853ff65efe0e060e9642";
+        "c170690443a771ad1f009c7d846a2a7d7c95ffd7",
+        "5368d54319d7a32dee3df27b68fe9ee8136faea0";
     REVOKE = "revoke",
-        "4b3b342b1299c85c2cc70e398563f91ed3facdc1",
-        "6e55b806c3a151ca42bd458c60c76421a5a7712c";
+        "5f9f58ac3bd14b33dfc49edf25745e0f184ae2ff",
+        "212cc9b8039a586b8752bb76add79a7eaa2aa269";
     TRANSFER = "transfer",
-        "b745959b975b741161ebe591b6649fd98238f35e",
-        "1c25b2e2a86a41afef2f8f83163f0fca74c8a6e1";
+        "41ce0e20921185cb612e07cf7b2ea1f333640627",
+        "c372880a37f8bbfdeb096181c5718e719169540b";
 }

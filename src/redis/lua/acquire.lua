@@ -38,10 +38,11 @@ if not ahead then
   redis.call('ZADD', KEYS[3], stamp, op)
   redis.call('PEXPIRE', KEYS[3], 90000000)
   redis.call('PEXPIRE', KEYS[4], 90000000)
-  if r.q == '0' then
-    r.q = '1'
-    write(r)
-  end
   ahead = redis.call('ZRANK', KEYS[3], op)
+end
+-- Also for one who waited already: the record may be another since.
+if r.q == '0' then
+  r.q = '1'
+  write(r)
 end
 return { 'queued', number(ahead), number(left), number(now) }

@@ -64,11 +64,15 @@ local function granted(r, left, replayed)
   return { 'granted', r.lease, r.fence, number(left), number(r.term), number(now), replayed }
 end
 
+-- Whether an op is remembered at all. A plain search, where the patterns that tell more are slow.
+local function remembers(r, op) return string.find(r.past, op, 1, true) end
+
 -- What became of the acquire or transfer `op`, if it was seen before.
 local function outcome(r, op)
   if r.op == op then
     return granted(r, r.state == 'h' and r.expires - now or 0, '1')
   end
+  if not remembers(r, op) then return nil end
   local state, lease, fence = string.match(r.past, '(%l):' .. op .. ':([^:,]*):([^:,]*)')
   if not state then return nil end
   if lease == '' and state == 'c' then return { 'cancelled' } end
@@ -78,7 +82,7 @@ end
 
 local function ended_by(r, op, state)
   return r.by == op and r.state == state
-    or string.find(r.past, state .. ':[^,]*:' .. op) ~= nil
+    or remembers(r, op) and string.find(r.past, state .. ':[^,]*:' .. op) ~= nil
 end
 
 local function matches(r, by, id)
@@ -87,13 +91,13 @@ end
 
 local function not_holder(r, by, id)
   local state = by == 'l' and (r.lease == id and r.state
-    or string.match(r.past, '(%l):[^:,]*:' .. id .. ':'))
+    or remembers(r, id) and string.match(r.past, '(%l):[^:,]*:' .. id .. ':'))
   return { 'not-holder', state or 'n' }
 end
 
 -- How it ended for an op that had its outcome and no grant.
 local function in_vain(r, op)
-  return string.match(r.past, '(%l):' .. op .. '::')
+  return remembers(r, op) and string.match(r.past, '(%l):' .. op .. '::')
 end
 
 local function remember_in_vain(r, op, state)
@@ -164,14 +168,15 @@ local function leave(r, op, queue, presence)
   if r.q == '1' and redis.call('HDEL', presence, op) == 1 then redis.call('ZREM', queue, op) end
 end
 
--- Drops the waiters that are not there any more, wherever they stand in the queue.
+-- Drops those of the first sixty-four waiters that are not there any more.
 local function sweep(queue, presence)
-  local all = redis.call('HGETALL', presence)
-  for i = 1, #all, 2 do
-    local last = tonumber(string.match(all[i + 1], '^%d+') or '')
-    if last and last < now then
-      redis.call('ZREM', queue, all[i])
-      redis.call('HDEL', presence, all[i])
+  local ops = redis.call('ZRANGE', queue, 0, 63)
+  local lasts = #ops > 0 and redis.call('HMGET', presence, unpack(ops)) or {}
+  for i, op in ipairs(ops) do
+    local last = tonumber(string.match(lasts[i] or '', '^%d+') or '')
+    if not last or last < now then
+      redis.call('ZREM', queue, op)
+      redis.call('HDEL', presence, op)
     end
   end
 end

@@ -146,12 +146,13 @@ fn is_a_script_call(command: &[String], request: &Request) {
 fn is_told_by(response: &Response, reply: &Reply) {
     match (response, reply) {
         (Response::Granted(granted), Reply::Words(words)) => {
-            let [_, lease, fence, left, ..] = &words[..] else {
+            let [_, lease, fence, left, _, _, replayed] = &words[..] else {
                 panic!("a grant of {words:?}");
             };
             assert_eq!(granted.lease.to_hex(), lease.to_lowercase());
             assert_eq!(fence.parse(), Ok(granted.fence));
             assert!(granted.ttl <= millis(left));
+            assert_eq!(granted.replayed, replayed == "1");
             assert!(granted.waited.is_zero() || !granted.replayed);
         }
         (Response::Renewed { ttl }, Reply::Words(words)) => assert!(*ttl <= millis(&words[1])),

@@ -17,6 +17,9 @@ use crate::seen::{Seen, roughly};
 /// The longest that a host lets a request lie.
 const LONGEST_POLL: Span = Span::from_secs(20);
 
+/// A patience that is no longer takes a single poll: twenty of the shortest terms.
+const SHORTEST_POLL: Span = Span::from_secs(2);
+
 /// No input brings about more than this.
 const MOST_OUTPUTS: usize = 40;
 
@@ -166,9 +169,17 @@ impl Watch {
     /// An answer to a request that lay waiting. It may be older than what is stored by a part of
     /// this step.
     fn ends_a_wait(&self, request: &Request, since: Instant, response: &Response) {
-        assert!(matches!(request.operation, Operation::Acquire(_)));
+        let Operation::Acquire(acquire) = &request.operation else {
+            panic!("only an acquire waits");
+        };
         match response {
             Response::Granted(granted) => {
+                // Patience for a single poll is over when it is over, however late the alarm.
+                let single = acquire.wait <= SHORTEST_POLL;
+                assert!(
+                    !single || granted.waited <= acquire.wait,
+                    "nobody was there"
+                );
                 assert_eq!(granted.waited, self.now.since(since));
                 assert!(!granted.replayed);
                 self.is_granted(request, granted);

@@ -29,7 +29,9 @@ pub fn run(data: &[u8], seen: &mut Seen) {
         check(&access, &entries, &bearer, &key, seen);
     }
     // A scope is no secret, and may hold the same text as another's token.
-    let scopes = entries.iter().flat_map(|entry| entry.prefixes.iter().flatten());
+    let scopes = entries
+        .iter()
+        .flat_map(|entry| entry.prefixes.iter().flatten());
     let public: String = scopes.map(String::as_str).collect();
     for entry in &entries {
         assert!(

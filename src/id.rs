@@ -107,12 +107,10 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
             b'a' - 10 + value
         })
     };
-    let mut text = String::with_capacity(2 * bytes.len());
-    for byte in bytes {
-        text.push(digit(byte >> 4));
-        text.push(digit(byte & 15));
-    }
-    text
+    bytes
+        .iter()
+        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)])
+        .collect()
 }
 
 fn from_hex(text: &str) -> Result<u128, ParseIdError> {

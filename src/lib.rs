@@ -123,6 +123,7 @@ extern crate alloc;
 pub mod access;
 pub mod clock;
 pub mod fence;
+mod hash;
 pub mod holder;
 pub mod host;
 pub mod id;

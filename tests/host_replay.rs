@@ -123,6 +123,21 @@ fn cancelling_a_transfer_takes_the_successors_grant_back() {
 }
 
 #[test]
+fn a_cancelled_op_gets_nothing_even_if_it_was_used_for_two_things() {
+    // One op both waits for the key and has transferred it: no client of ours does that.
+    let mut server = held(10_000);
+    let waits = server.post(1, 5, acquire("b", 15, 10_000, 5_000));
+    server.ask(
+        2,
+        5,
+        transfer(Credential::Lease(lease(11)), "c", 16, 10_000),
+    );
+    assert_eq!(server.ask(3, 5, Operation::Cancel), Response::Cancelled);
+    assert_eq!(server.reply(waits), Some(Response::Cancelled));
+    assert_eq!(server.look(3), None);
+}
+
+#[test]
 fn b28_a_repeated_release_is_told_released_again_and_frees_nobody_elses_grant() {
     let mut server = held(10_000);
     assert_eq!(server.ask(100, 50, release(11)), Response::Released);

@@ -117,7 +117,7 @@ impl Host {
         for record in snapshot.keys {
             let key = record.key.clone();
             host.table.insert(key.clone(), Slot::restore(record));
-            host.table.index(&key, now);
+            host.table.book(&key, now);
         }
         snapshot.waiters.sort_by_key(|waiter| waiter.number);
         for waiter in snapshot.waiters {
@@ -126,7 +126,7 @@ impl Host {
             host.table
                 .get_or_insert(&key, host.floor)
                 .restore_waiter(waiter, now + config.grace);
-            host.table.index(&key, now);
+            host.table.book(&key, now);
         }
         host
     }
@@ -216,19 +216,14 @@ impl Host {
             && let Some(slot) = self.table.get_mut(&key)
         {
             slot.gone(&self.config, self.now, to);
-            self.table.index(&key, self.now);
+            self.store(&key);
         }
     }
 
     fn store(&mut self, key: &Key) {
-        if let Some(record) = self
-            .table
-            .get_mut(key)
-            .and_then(|slot| slot.take_record(self.now))
-        {
+        if let Some(record) = self.table.book(key, self.now) {
             self.effects.persist(Mutation::PutKey(record));
         }
-        self.table.index(key, self.now);
     }
 
     /// Ends the step: what is to be stored goes first, then the answers, then the alarm.

@@ -2,17 +2,36 @@
 
 use alloc::collections::{BTreeMap, BTreeSet};
 
+use super::record::KeyRecord;
 use super::slot::Slot;
 use crate::fence::Fence;
+use crate::hash::fnv1a;
 use crate::name::Key;
 use crate::time::Instant;
 
 /// The keys, indexed by when they need attention and by how long they have been idle.
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    slots: BTreeMap<Key, Slot>,
+    slots: BTreeMap<Place, Slot>,
     due: BTreeSet<(Instant, Key)>,
     idle: BTreeSet<(Instant, Key)>,
+}
+
+/// Where a key is kept. In order of a hash that lies in the tree itself: to compare texts, each in a
+/// place of its own, would take most of the time among a million of them.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    hash: u64,
+    key: Key,
+}
+
+impl Place {
+    fn of(key: &Key) -> Self {
+        Self {
+            hash: fnv1a(key.as_str().as_bytes()),
+            key: key.clone(),
+        }
+    }
 }
 
 /// Where the indexes list a key. Kept with the key, so that an entry is always taken out again
@@ -29,28 +48,26 @@ impl Table {
     }
 
     pub fn contains(&self, key: &Key) -> bool {
-        self.slots.contains_key(key)
+        self.slots.contains_key(&Place::of(key))
     }
 
     pub fn get_mut(&mut self, key: &Key) -> Option<&mut Slot> {
-        self.slots.get_mut(key)
+        self.slots.get_mut(&Place::of(key))
     }
 
     pub fn get_or_insert(&mut self, key: &Key, floor: Fence) -> &mut Slot {
         self.slots
-            .entry(key.clone())
+            .entry(Place::of(key))
             .or_insert_with(|| Slot::new(key.clone(), floor))
     }
 
     pub fn insert(&mut self, key: Key, slot: Slot) {
-        self.slots.insert(key, slot);
+        self.slots.insert(Place::of(&key), slot);
     }
 
-    /// Brings the indexes in line with the key's state.
-    pub fn index(&mut self, key: &Key, now: Instant) {
-        let Some(slot) = self.slots.get_mut(key) else {
-            return;
-        };
+    /// Brings the indexes in line with the key's state; gives the record to store, if it has changed.
+    pub fn book(&mut self, key: &Key, now: Instant) -> Option<KeyRecord> {
+        let slot = self.slots.get_mut(&Place::of(key))?;
         let before = slot.indexed;
         let after = Indexed {
             due: slot.due(),
@@ -59,6 +76,7 @@ impl Table {
         slot.indexed = after;
         relist(&mut self.due, key, before.due, after.due);
         relist(&mut self.idle, key, before.idle, after.idle);
+        slot.take_record(now)
     }
 
     /// When the first key needs attention.
@@ -81,7 +99,7 @@ impl Table {
             return None;
         }
         self.idle.remove(&(since, key.clone()));
-        self.slots.remove(&key).map(|slot| (key, slot))
+        self.slots.remove(&Place::of(&key)).map(|slot| (key, slot))
     }
 }
 

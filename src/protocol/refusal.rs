@@ -1,6 +1,7 @@
 //! Requests that are not carried out, and why.
 
 use alloc::borrow::Cow;
+use alloc::string::String;
 use core::fmt;
 
 use crate::time::Span;
@@ -118,10 +119,13 @@ impl Refusal {
 
 impl From<Invalid> for Refusal {
     fn from(invalid: Invalid) -> Self {
+        let mut message = String::from(invalid.field.name());
+        message.push(' ');
+        message.push_str(invalid.expected);
         Self {
             code: Code::Invalid,
             reason: Cow::Borrowed(invalid.field.name()),
-            message: Cow::Owned([invalid.field.name(), " ", invalid.expected].concat()),
+            message: Cow::Owned(message),
             retry_after: None,
         }
     }

@@ -233,6 +233,9 @@ pub struct WireResponse {
     pub revoked: bool,
 }
 
+/// The longest duration in an answer: what a JavaScript number still counts exactly.
+const MAX_MILLIS: u64 = 1 << 53;
+
 /// The answer makes no sense: the host is not one of ours, or something between changed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unreadable;
@@ -250,7 +253,7 @@ impl TryFrom<WireResponse> for Response {
                 lease: wire.lease.ok_or(Unreadable)?,
                 fence: wire.fence.ok_or(Unreadable)?,
                 ttl: span(wire.ttl_ms)?,
-                waited: Span::from_millis(wire.waited_ms.unwrap_or(0)),
+                waited: optional_span(wire.waited_ms)?.unwrap_or(Span::ZERO),
                 replayed: wire.replayed,
             }),
             "held" => Self::Held(Held {
@@ -269,13 +272,13 @@ impl TryFrom<WireResponse> for Response {
             "not-holder" => Self::NotHolder(ended(wire.reason.as_deref())),
             "queued" => Self::Queued {
                 ahead: wire.waiters.ok_or(Unreadable)?,
-                retry_after: Span::from_millis(wire.retry_after_ms.unwrap_or(0)),
+                retry_after: optional_span(wire.retry_after_ms)?.unwrap_or(Span::ZERO),
             },
             "refused" => Self::Refused(Refusal {
                 code: code(wire.code.as_deref())?,
                 reason: wire.reason.ok_or(Unreadable)?,
                 message: wire.message.unwrap_or_default(),
-                retry_after: wire.retry_after_ms.map(Span::from_millis),
+                retry_after: optional_span(wire.retry_after_ms)?,
             }),
             "released" => Self::Released,
             "renewed" => Self::Renewed {
@@ -288,7 +291,15 @@ impl TryFrom<WireResponse> for Response {
 }
 
 fn span(millis: Option<u64>) -> Result<Span, Unreadable> {
-    millis.map(Span::from_millis).ok_or(Unreadable)
+    optional_span(millis)?.ok_or(Unreadable)
+}
+
+/// A duration that no clock could count to is none.
+fn optional_span(millis: Option<u64>) -> Result<Option<Span>, Unreadable> {
+    match millis {
+        Some(millis) if millis > MAX_MILLIS => Err(Unreadable),
+        millis => Ok(millis.map(Span::from_millis)),
+    }
 }
 
 fn holder(text: Option<&str>) -> Result<Option<HolderName>, Unreadable> {

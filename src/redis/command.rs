@@ -5,6 +5,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::script::{self, Script};
+use crate::hash::fnv1a;
 use crate::id::{OpId, hex};
 use crate::name::Key;
 use crate::protocol::{Credential, Field, Invalid, Operation, Request};
@@ -53,14 +54,8 @@ impl Prefix {
 /// The channel on which the waiter with this op is told that it may be its turn. It does not
 /// reveal the op, which is a secret.
 pub fn channel(prefix: &Prefix, op: OpId) -> String {
-    // FNV-1a (Fowler, Noll, Vo): 64 of 128 bits, which cannot be led back.
-    let hash = op
-        .to_bits()
-        .to_be_bytes()
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
-        });
+    // 64 of 128 bits, which cannot be led back.
+    let hash = fnv1a(&op.to_bits().to_be_bytes());
     [&prefix.0, ":wake:", &hex(&hash.to_be_bytes())].concat()
 }
 

@@ -54,8 +54,8 @@ scripts! {
         "95c3dbd3e4bf98dc7a1bc2efa3f003da1e38da43",
         "27ce88515d8dad2f504db95610b6b57e6d200378";
     CANCEL = "cancel",
-        "b0006fa9ba8665c3cc0f853c7999c4cf465cc89a",
-        "5873a65a7ab73e4b40008ef0a5b3493e0843ade9";
+        "4236cff36c0c56ab2375702afbe7a491c66c3aa6",
+        "e4ed5a5793dfa5d07d58069c72fb3c1031237a36";
     INSPECT = "inspect",
         "e6854c0df6ee5d2319f3faf0b7189fed02b23712",
         "f2a3e997b3291b3fa21b83e4cc3ed438dc964bf3";

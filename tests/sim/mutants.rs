@@ -120,8 +120,8 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "answers leave before their mutations",
         file: "host/mod.rs",
-        find: "        let mutations = self.effects.mutations.drain(..).map(HostOutput::Persist);\n        self.outputs.extend(mutations);\n        let replies = self.effects.replies.drain(..);\n        self.outputs\n            .extend(replies.map(|(to, response)| HostOutput::Reply(to, response)));\n",
-        replace: "        let replies = self.effects.replies.drain(..);\n        self.outputs\n            .extend(replies.map(|(to, response)| HostOutput::Reply(to, response)));\n        let mutations = self.effects.mutations.drain(..).map(HostOutput::Persist);\n        self.outputs.extend(mutations);\n",
+        find: "        let mutations = self.effects.mutations.drain(..).map(HostOutput::Persist);\n        self.outputs.extend(mutations);\n        for (to, response) in self.effects.replies.drain(..) {\n            self.parked.remove(&to);\n            self.outputs.push_back(HostOutput::Reply(to, response));\n        }\n",
+        replace: "        for (to, response) in self.effects.replies.drain(..) {\n            self.parked.remove(&to);\n            self.outputs.push_back(HostOutput::Reply(to, response));\n        }\n        let mutations = self.effects.mutations.drain(..).map(HostOutput::Persist);\n        self.outputs.extend(mutations);\n",
         checks: &["durability"],
         seeds: 100,
     },

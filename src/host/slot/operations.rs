@@ -68,23 +68,22 @@ impl Slot {
 
     pub fn cancel(&mut self, config: &HostConfig, asked: Asked, fx: &mut Effects) {
         let Asked { to, op, now } = asked;
+        // First of all: the key must not go to the very op that is cancelled.
+        if let Some(waiter) = self
+            .queue
+            .position(op)
+            .and_then(|position| self.queue.remove(position))
+        {
+            self.leave(&waiter, fx);
+            if let Some(parked) = waiter.parked() {
+                fx.reply(parked.to, Response::Cancelled);
+            }
+        }
         if self.grant.as_ref().is_some_and(|grant| grant.op == op) {
             self.end_grant(Ended::Cancelled, Some(op), now);
             self.grant_next(config, now, fx);
-        } else {
-            if let Some(waiter) = self
-                .queue
-                .position(op)
-                .and_then(|position| self.queue.remove(position))
-            {
-                self.leave(&waiter, fx);
-                if let Some(parked) = waiter.parked() {
-                    fx.reply(parked.to, Response::Cancelled);
-                }
-            }
-            if self.memory.of(op).is_none() {
-                self.bury(op, Ended::Cancelled, now);
-            }
+        } else if self.memory.of(op).is_none() {
+            self.bury(op, Ended::Cancelled, now);
         }
         fx.reply(to, Response::Cancelled);
     }

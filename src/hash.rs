@@ -1,0 +1,8 @@
+//! A short fingerprint, where spread is wanted and secrecy is not.
+
+/// FNV-1a (Fowler, Noll, Vo), 64 bits.
+pub(crate) fn fnv1a(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}

@@ -134,6 +134,9 @@ export class Lease extends EventTarget implements AsyncDisposable {
    * Stops renewing and leaves the lease to whoever resumes it. Unless somebody does, it is held
    * here, and at the host, until its term ends. Disposing of a detached lease does not release it.
    *
+   * Stop the guarded work before passing the handle on: once somebody has resumed it, this lease is
+   * fenced out, and its clock does not show it; `verify()` would.
+   *
    * @returns What to resume the lease with.
    * @throws LeaseError `LOST`.
    */

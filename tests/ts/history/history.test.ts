@@ -10,7 +10,7 @@ import { RestEndpoint } from "../../rest-endpoint/endpoint.ts";
 import { RedisServer } from "../../rest-endpoint/server-process.ts";
 import { Workers } from "../workerd/harness.ts";
 import { FAULTS, FaultProxy } from "./fault-proxy.ts";
-import { Client, History } from "./history.ts";
+import { Client, History, WorkerClient } from "./history.ts";
 import { Rng } from "./rng.ts";
 
 const SECONDS = Number(process.env.LEASEHOLD_HISTORY_SECONDS ?? 12);
@@ -22,6 +22,8 @@ interface Host {
   readonly token: string;
   /** Where it is now: it may move when it is started again. */
   url(): Promise<URL>;
+  /** How many handlers beside it contend as well. */
+  readonly handlers: number;
   /** Ends the host's process or its memory, and starts it again on what it has stored. */
   crash(): Promise<void>;
 }
@@ -33,6 +35,10 @@ async function contend(host: Host, crashes: boolean, exclusion: boolean): Promis
   const clients = Array.from(
     { length: CLIENTS },
     (_, number) => new Client(history, number, [host.kind, proxy.url, host.token]),
+  );
+  const handlers = Array.from(
+    { length: host.handlers },
+    (_, index) => new WorkerClient(history, CLIENTS + index, () => host.url()),
   );
   const did = { kill: 0, freeze: 0, crash: 0 };
   const acts = ["kill", "freeze", "freeze", ...(crashes ? (["crash"] as const) : [])] as const;
@@ -50,7 +56,7 @@ async function contend(host: Host, crashes: boolean, exclusion: boolean): Promis
       else await rng.pick(clients).freeze(rng.between(100, 1_500));
     }
   } finally {
-    await Promise.all(clients.map((client) => client.stop()));
+    await Promise.all([...clients, ...handlers].map((client) => client.stop()));
   }
   const faults = Object.fromEntries(proxy.fired);
   const failures = Object.fromEntries(history.failures);
@@ -69,6 +75,9 @@ async function contend(host: Host, crashes: boolean, exclusion: boolean): Promis
   );
   console.log((await history.judge(exclusion)).trim());
   assert.ok(grants > SECONDS, `only ${grants} grants`);
+  for (let handler = 0; handler < host.handlers; handler += 1) {
+    assert.ok(history.grantsOf(CLIENTS + handler) > 0, "a handler was never granted anything");
+  }
   for (const fault of FAULTS) assert.ok(faults[fault], `no ${fault} in this run`);
   assert.ok(did.kill > 0 && did.freeze > 0, "no client was killed or frozen in this run");
   if (crashes) assert.ok(did.crash > 0, "the host did not crash in this run");
@@ -79,7 +88,7 @@ describe(`histories of real clients, seed ${SEED}`, { timeout: 600_000 }, () => 
     const token = "a-token-for-the-contenders";
     await using workers = await Workers.start({
       name: "leasehold",
-      entry: new URL("../../../pkg/dist/host/worker.js", import.meta.url),
+      entry: new URL("./contender-worker.ts", import.meta.url),
       durableObjects: { LEASES: "LeaseHost" },
       vars: { LEASEHOLD_TOKENS: token },
     });
@@ -87,6 +96,7 @@ describe(`histories of real clients, seed ${SEED}`, { timeout: 600_000 }, () => 
       kind: "durable-object",
       token,
       url: () => workers.url(),
+      handlers: 2,
       crash: () => workers.restart(),
     };
     await contend(host, true, true);
@@ -113,6 +123,7 @@ async function redisHost(server: RedisServer): Promise<Host & AsyncDisposable> {
   return {
     kind: "redis",
     token: endpoint.token,
+    handlers: 0,
     url: async () => new URL(endpoint.url),
     crash: async () => {
       await server.kill();

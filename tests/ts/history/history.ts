@@ -72,6 +72,11 @@ export class History {
     }
   }
 
+  /** How many grants a client had in all its lives. */
+  grantsOf(client: number): number {
+    return [...this.#beliefs.values()].filter((belief) => belief.client === client).length;
+  }
+
   get grants(): number {
     return this.#beliefs.size;
   }
@@ -158,7 +163,7 @@ export class Client {
     const ended = new Promise((done) => dead.once("exit", done));
     dead.kill("SIGKILL");
     await ended;
-    this.#history.died(this.#number, life, Number(process.hrtime.bigint() / 1_000n));
+    this.#history.died(this.#number, life, monotonic());
   }
 
   #start(): ReturnType<typeof fork> {
@@ -169,5 +174,73 @@ export class Client {
     ]);
     child.on("message", (told: Told) => this.#history.told(this.#number, life, told));
     return child;
+  }
+}
+
+/** A handler in the Workers runtime that contends, in a new invocation whenever one has ended. */
+export class WorkerClient {
+  readonly #history: History;
+  readonly #number: number;
+  readonly #url: () => Promise<URL>;
+  readonly #stopped = new AbortController();
+  readonly #running: Promise<void>;
+  /** How many invocations there were. */
+  lives = 0;
+
+  constructor(history: History, number: number, url: () => Promise<URL>) {
+    this.#history = history;
+    this.#number = number;
+    this.#url = url;
+    this.#running = this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#stopped.signal.aborted) {
+      const life = this.lives;
+      this.lives += 1;
+      // The runtime may be on its way up again: then there is nothing to read, and so nothing believed.
+      await this.#live(life).catch(() => {});
+      this.#history.died(this.#number, life, monotonic());
+      await new Promise((wake) => setTimeout(wake, 50));
+    }
+  }
+
+  async #live(life: number): Promise<void> {
+    const url = new URL(`/contend?seed=${this.#number * 1_000 + life}`, await this.#url());
+    // Compressed, the lines would be held back until there are many.
+    const headers = { "accept-encoding": "identity" };
+    const response = await fetch(url, { headers, signal: this.#stopped.signal });
+    const decoder = new TextDecoder();
+    let rest = "";
+    for await (const chunk of response.body ?? []) {
+      const lines = (rest + decoder.decode(chunk as Uint8Array, { stream: true })).split("\n");
+      rest = lines.pop() ?? "";
+      for (const line of lines) {
+        this.#history.told(this.#number, life, onOurClock(JSON.parse(line) as Told));
+      }
+    }
+  }
+}
+
+/** Microseconds of the machine's monotonic clock. */
+function monotonic(): number {
+  return Number(process.hrtime.bigint() / 1_000n);
+}
+
+/** From the wall clock, which counts milliseconds: a belief is told no longer than it was. */
+function onOurClock(told: Told): Told {
+  const offset = monotonic() - Date.now() * 1_000;
+  switch (told.type) {
+    case "believes":
+      return { ...told, at: told.at + offset + 1_000, until: told.until + offset - 1_000 };
+    case "ends":
+      return { ...told, at: told.at + offset - 1_000 };
+    default:
+      return told;
   }
 }

@@ -39,7 +39,11 @@ impl Place {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Indexed {
     due: Option<Instant>,
+    /// From when on the key is idle.
     idle: Option<Instant>,
+    /// Under which instant it is listed as idle: that one or an earlier, since a renewal need not
+    /// move the entry. It is moved when its turn to be forgotten seems to have come.
+    listed: Option<Instant>,
 }
 
 impl Table {
@@ -69,13 +73,15 @@ impl Table {
     pub fn book(&mut self, key: &Key, now: Instant) -> Option<KeyRecord> {
         let slot = self.slots.get_mut(&Place::of(key))?;
         let before = slot.indexed;
+        let idle = slot.idle_from(now);
         let after = Indexed {
             due: slot.due(),
-            idle: slot.idle_from(now),
+            idle,
+            listed: idle.map(|idle| before.listed.map_or(idle, |listed| listed.min(idle))),
         };
         slot.indexed = after;
         relist(&mut self.due, key, before.due, after.due);
-        relist(&mut self.idle, key, before.idle, after.idle);
+        relist(&mut self.idle, key, before.listed, after.listed);
         slot.take_record(now)
     }
 
@@ -94,12 +100,19 @@ impl Table {
 
     /// Takes out the key that has been idle for longest, if any is idle now.
     pub fn forget_idle(&mut self, now: Instant) -> Option<(Key, Slot)> {
-        let (since, key) = self.idle.first()?.clone();
-        if since > now {
-            return None;
+        loop {
+            let (listed, key) = self.idle.first().filter(|(at, _)| *at <= now)?.clone();
+            let place = Place::of(&key);
+            let slot = self.slots.get_mut(&place)?;
+            let idle = slot.indexed.idle;
+            if idle > Some(listed) {
+                slot.indexed.listed = idle;
+                relist(&mut self.idle, &key, Some(listed), idle);
+                continue;
+            }
+            self.idle.remove(&(listed, key.clone()));
+            return self.slots.remove(&place).map(|slot| (key, slot));
         }
-        self.idle.remove(&(since, key.clone()));
-        self.slots.remove(&Place::of(&key)).map(|slot| (key, slot))
     }
 }
 

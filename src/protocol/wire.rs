@@ -234,7 +234,7 @@ pub struct WireResponse {
 }
 
 /// The longest duration in an answer: what a JavaScript number still counts exactly.
-const MAX_MILLIS: u64 = 1 << 53;
+pub(crate) const MAX_MILLIS: u64 = 1 << 53;
 
 /// The answer makes no sense: the host is not one of ours, or something between changed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

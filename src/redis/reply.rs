@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use crate::fence::Fence;
 use crate::id::LeaseId;
 use crate::name::HolderName;
+use crate::protocol::wire::MAX_MILLIS;
 use crate::protocol::{Code, Ended, Granted, Held, Info, Refusal, Response};
 use crate::time::{Instant, Span};
 
@@ -110,11 +111,12 @@ fn decode(words: &[String]) -> Option<Answer> {
 }
 
 fn span(millis: &str) -> Option<Span> {
-    millis.parse().ok().map(Span::from_millis)
+    let millis = millis.parse().ok().filter(|millis| *millis <= MAX_MILLIS)?;
+    Some(Span::from_millis(millis))
 }
 
 fn instant(millis: &str) -> Option<Instant> {
-    millis.parse().ok().map(Instant::from_millis)
+    span(millis).map(|span| Instant::ZERO + span)
 }
 
 fn ended(state: &str) -> Ended {

@@ -160,8 +160,8 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "the index of what is idle keeps a key that is held again",
         file: "host/table.rs",
-        find: "relist(&mut self.idle, key, before.idle, after.idle);",
-        replace: "if before.idle.is_none() || after.idle.is_none() {\n            relist(&mut self.idle, key, before.idle, after.idle);\n        }",
+        find: "if idle > Some(listed) {",
+        replace: "if idle > Some(listed) && now < listed {",
         checks: &[
             "liveness",
             "exclusion",

@@ -180,17 +180,8 @@ impl Held {
             ctx.emit(Event::Safe { remaining });
         }
         ctx.emit(Event::Renewed { remaining });
-        match self.asked {
-            Asked::Next => {
-                self.asked = Asked::Now;
-                self.renew_at = Some(ctx.now);
-                return;
-            }
-            Asked::Now => {
-                self.asked = Asked::No;
-                ctx.emit(Event::RenewSettled(Ok(())));
-            }
-            Asked::No => {}
+        if self.another_is_asked_for(ctx, Ok(())) {
+            return;
         }
         if longer {
             self.schedule_renewal(ctx);
@@ -218,20 +209,29 @@ impl Held {
         });
         self.renewal = None;
         self.renew_at = None;
+        if self.another_is_asked_for(ctx, Err(failure)) {
+            return;
+        }
+        if self.schedule.is_some() || self.tries < MAX_MANUAL_TRIES {
+            self.retry_renewal(ctx, retry_after);
+        }
+    }
+
+    /// Tells whoever asked for the renewal that has ended how it did. Whether somebody asked for
+    /// another meanwhile, which then is due.
+    fn another_is_asked_for(&mut self, ctx: &mut Context, outcome: Result<(), Failure>) -> bool {
         match self.asked {
             Asked::Next => {
                 self.asked = Asked::Now;
                 self.renew_at = Some(ctx.now);
-                return;
+                true
             }
             Asked::Now => {
                 self.asked = Asked::No;
-                ctx.emit(Event::RenewSettled(Err(failure)));
+                ctx.emit(Event::RenewSettled(outcome));
+                false
             }
-            Asked::No => {}
-        }
-        if self.schedule.is_some() || self.tries < MAX_MANUAL_TRIES {
-            self.retry_renewal(ctx, retry_after);
+            Asked::No => false,
         }
     }
 

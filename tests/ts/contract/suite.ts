@@ -12,7 +12,7 @@ export interface Subject {
 
 const TTL = 5_000;
 /** Long enough to be renewed on a busy machine, short enough to wait for its end. */
-const SHORT = 400;
+const SHORT = 900;
 
 /** What every host does, whatever carries the requests. */
 export function contract(name: string, start: () => Promise<Subject>): void {
@@ -104,12 +104,13 @@ export function contract(name: string, start: () => Promise<Subject>): void {
       const key = freshKey();
       await using lease = await client().acquire(key, { ttlMs: SHORT });
       let renewals = 0;
-      await new Promise<void>((done) =>
+      await new Promise<void>((done, failed) => {
         lease.addEventListener("renewed", () => {
           renewals += 1;
           if (renewals === 5) done();
-        }),
-      );
+        });
+        lease.addEventListener("lost", ({ error }) => failed(error));
+      });
       assert.ok(lease.held);
       await lease.verify();
     });

@@ -78,7 +78,8 @@ impl Scenario {
             HostKind::DurableObject => HostConfig::DURABLE_OBJECT,
             HostKind::Embedded => HostConfig::EMBEDDED,
         };
-        if ttl.0 == Span::from_secs(20) {
+        let margin_matters = ttl.0 == Span::from_secs(20);
+        if margin_matters {
             host_config.offer = ttl.0;
         }
         if rng.per_mille(300) {
@@ -103,6 +104,12 @@ impl Scenario {
             ttl,
             flight: rng.magnitude(1_000, ttl.0.as_micros().min(2_000_000)),
             odds: match host {
+                // What tells a host without a margin: its clock steps while renewals get lost.
+                HostKind::DurableObject if margin_matters => Odds {
+                    host_step: 700,
+                    partition: 500,
+                    ..Odds::draw(rng)
+                },
                 HostKind::DurableObject => Odds::draw(rng),
                 HostKind::Embedded => Odds {
                     lost: 0,

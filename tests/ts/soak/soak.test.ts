@@ -92,6 +92,23 @@ describe(`${CYCLES} cycles leave nothing behind`, { timeout: 120_000 + CYCLES * 
     assert.equal(waiters?.rows, 0);
     assert.equal(await object.alarmAt(), null);
   });
+
+  test("in workerd: neither the client's nor the host's wasm memory grows", async () => {
+    await using workers = await Workers.start({
+      name: "soak",
+      entry: new URL("./soak-worker.ts", import.meta.url),
+      durableObjects: { LEASES: "TestHost" },
+    });
+    const run = async (cycles: number) => {
+      const response = await fetch(new URL(`/?cycles=${cycles}`, await workers.url()));
+      return (await response.json()) as { held: number; client: number; host: number };
+    };
+    const before = await run(WARM_UP);
+    for (let done = 0; done < CYCLES; done += 1_000) {
+      assert.deepEqual(await run(Math.min(1_000, CYCLES - done)), before);
+    }
+    assert.equal(before.held, 0);
+  });
 });
 
 async function command(endpoint: RestEndpoint, ...words: string[]): Promise<unknown> {

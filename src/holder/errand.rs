@@ -63,7 +63,7 @@ impl Errand {
         self.pursuit.back_off(ctx, retry_after);
     }
 
-    /// Whether an answer leaves nothing to try again. If it does, that is planned.
+    /// Whether an answer ends the errand. One that asks to come back later does not: that is planned.
     pub fn is_settled_by(&mut self, ctx: &mut Context, response: &Response) -> bool {
         match response {
             Response::Refused(refusal) if refusal.retry_after.is_some() => {

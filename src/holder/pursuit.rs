@@ -136,18 +136,13 @@ impl Pursuit {
         }
     }
 
-    /// Puts the next attempt off until `at`.
-    pub fn rest_until(&mut self, at: Instant) {
-        self.state = State::Resting(at);
-    }
-
     /// Puts the next attempt off for an exponentially growing pause, or longer if the host asked
     /// for it: however it asks, it is not asked in a storm.
     pub fn back_off(&mut self, ctx: &mut Context, retry_after: Option<Span>) {
         self.failures = self.failures.saturating_add(1);
         let own = ctx.fuzz(pause_after(self.failures));
         let pause = retry_after.map_or(own, |asked| ctx.fuzz_up(asked).max(own));
-        self.rest_until(ctx.now + pause);
+        self.state = State::Resting(ctx.now + pause);
     }
 
     /// Takes note that the host answered to the purpose: pauses begin from the shortest again.

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import type { Redis } from "ioredis";
-import type { LeaseHost } from "leasehold";
+import type { LeaseBackend } from "leasehold";
 import { redis } from "leasehold/redis";
 
 /** What the client must be made with: the lease client itself asks again, and knows when. */
@@ -10,7 +10,7 @@ export const SEND_ONCE = {
 } as const;
 
 /** Leases on the Redis of a client, and on a second connection that only listens. */
-export function ioredisHost(client: Redis): LeaseHost & AsyncDisposable {
+export function ioredisHost(client: Redis): LeaseBackend & AsyncDisposable {
   const listeners = new Map<string, () => void>();
   const subscriber = client.duplicate();
   subscriber.on("error", () => {}); // It connects again by itself; until then waiters poll.

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import type { LeaseHost } from "leasehold";
+import type { LeaseBackend } from "leasehold";
 import { redis } from "leasehold/redis";
 
 /** What is needed of a client, whatever its modules and settings. */
@@ -17,7 +17,7 @@ interface Subscriber {
 }
 
 /** Leases on the Redis of a connected client, and on a second connection that only listens. */
-export async function nodeRedisHost(client: Client): Promise<LeaseHost & AsyncDisposable> {
+export async function nodeRedisHost(client: Client): Promise<LeaseBackend & AsyncDisposable> {
   const subscriber = client.duplicate();
   subscriber.on("error", () => {}); // It connects again by itself; until then waiters poll.
   await subscriber.connect();

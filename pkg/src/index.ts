@@ -1,21 +1,26 @@
+export type {
+  CallOptions,
+  Capabilities,
+  LeaseBackend,
+  Operation,
+  Outcome,
+  WireRequest,
+  WireResponse,
+} from "./lease/backend.js";
 export {
   type AcquireOptions,
   LeaseClient,
   type LeaseClientOptions,
   type LeaseInfo,
-} from "./client.js";
-export { type Clock, systemClock } from "./clock.js";
-export { HostError, LeaseError, type LeaseErrorCode, type LeaseErrorDetails } from "./errors.js";
-export { type LeaseEvent, type LeaseEventMap, LeaseNotice } from "./events.js";
-export type { LeaseHandle } from "./handle.js";
-export { Lease } from "./lease.js";
-export type { LeaseState, ReleaseResult } from "./session.js";
-export type {
-  CallOptions,
-  Capabilities,
-  LeaseHost,
-  Operation,
-  Outcome,
-  WireRequest,
-  WireResponse,
-} from "./wire.js";
+} from "./lease/client.js";
+export { type Clock, systemClock } from "./lease/clock.js";
+export {
+  BackendError,
+  LeaseError,
+  type LeaseErrorCode,
+  type LeaseErrorDetails,
+} from "./lease/errors.js";
+export { type LeaseEvent, type LeaseEventMap, LeaseNotice } from "./lease/events.js";
+export type { LeaseHandle } from "./lease/handle.js";
+export { Lease } from "./lease/lease.js";
+export type { LeaseState, ReleaseResult } from "./lease/session.js";

@@ -35,19 +35,19 @@ const BUNDLES: [Bundle; 4] = [
     },
     Bundle {
         name: "upstash",
-        entries: &["index.js", "upstash.js"],
+        entries: &["index.js", "backends/upstash.js"],
         wasm: &["client", "redis"],
         limits: None,
     },
     Bundle {
         name: "memory",
-        entries: &["memory.js"],
+        entries: &["backends/memory.js"],
         wasm: &["memory"],
         limits: None,
     },
     Bundle {
         name: "host",
-        entries: &["host.js"],
+        entries: &["host/lease-host.js"],
         wasm: &["host"],
         limits: Some(Limits {
             target: 64.0,

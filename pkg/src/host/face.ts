@@ -1,6 +1,6 @@
 /** The stand-alone host's face over HTTPS. */
 
-import type { Operation, WireResponse } from "../wire.js";
+import type { Operation, WireResponse } from "../lease/backend.js";
 import { readRecord } from "./body.js";
 import { denial } from "./instance.js";
 import { json, malformedJson, methodNotAllowed, refused } from "./reply.js";

@@ -2,7 +2,7 @@
 
 import * as wasm from "../../wasm/host/host.js";
 import module from "../../wasm/host/host_bg.wasm";
-import type { WireResponse } from "../wire.js";
+import type { WireResponse } from "../lease/backend.js";
 
 wasm.initSync({ module });
 

@@ -1,4 +1,4 @@
-import type { WireResponse } from "../wire.js";
+import type { WireResponse } from "../lease/backend.js";
 
 /** A refusal as a response of the protocol. */
 export function refused(

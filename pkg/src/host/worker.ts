@@ -1,14 +1,14 @@
 /** A Worker that is a lease host by itself: reached over HTTPS, or by a service binding. */
 
 import { WorkerEntrypoint } from "cloudflare:workers";
-import type { LeaseHost } from "../host.js";
-import type { WireResponse } from "../wire.js";
+import type { WireResponse } from "../lease/backend.js";
 import { face } from "./face.js";
 import { refusal } from "./instance.js";
+import type { LeaseHost } from "./lease-host.js";
 import { refused } from "./reply.js";
 import { objectName } from "./shard.js";
 
-export { LeaseHost } from "../host.js";
+export { LeaseHost } from "./lease-host.js";
 
 /** What `wrangler.toml` binds. */
 export interface Env {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { HostError } from "leasehold";
+import { BackendError } from "leasehold";
 import { bench, follow, leaseError, within } from "../support/bench.ts";
 
 test("B23 validity counts from the winning attempt, not from before the wait", async () => {
@@ -35,8 +35,8 @@ test("B27 the client timed out, the host applied: no grant is left without a hol
 });
 
 for (const [name, error, cancels] of [
-  ["certainly never sent", new HostError("refused", { delivery: "never" }), 0],
-  ["perhaps sent", new HostError("reset", { delivery: "unknown" }), 1],
+  ["certainly never sent", new BackendError("refused", { delivery: "never" }), 0],
+  ["perhaps sent", new BackendError("reset", { delivery: "unknown" }), 1],
   ["some error", new TypeError("fetch failed"), 1],
 ] as const) {
   test(`B31 a failure that was ${name} is taken back ${cancels} times`, async () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { CallOptions, HostError, WireRequest } from "leasehold";
+import type { BackendError, CallOptions, WireRequest } from "leasehold";
 import { durableObject } from "leasehold/durable-object";
 import { http } from "leasehold/http";
 import { leaseError } from "../support/bench.ts";
@@ -47,7 +47,7 @@ for (const [name, respond] of [
   test(`B75 over http ${name} is no answer, of unknown delivery`, async () => {
     const { fetch } = answering(respond);
     const host = http({ url: "https://leases.example.com", token: TOKEN, fetch });
-    await assert.rejects(host.call(REQUEST, options()), (error: HostError) => {
+    await assert.rejects(host.call(REQUEST, options()), (error: BackendError) => {
       assert.equal(error.delivery, "unknown");
       assert.equal(error.retryAfterMs, undefined);
       assert.ok(!`${error} ${JSON.stringify(error)}`.includes(TOKEN));
@@ -64,7 +64,7 @@ for (const [header, ms] of [
   test(`http honours Retry-After: ${header}`, async () => {
     const respond = () => new Response("", { status: 503, headers: { "retry-after": header } });
     const host = http({ url: "https://leases.example.com", token: TOKEN, ...answering(respond) });
-    await assert.rejects(host.call(REQUEST, options()), (error: HostError) => {
+    await assert.rejects(host.call(REQUEST, options()), (error: BackendError) => {
       assert.equal(error.retryAfterMs, ms);
       return true;
     });
@@ -134,12 +134,12 @@ test("B97 each attempt has a stub of its own, and an overloaded object is left a
   const errors = [reset, overloaded];
   const objects = namespace({ call: () => Promise.reject(errors.shift()) });
   const host = durableObject(objects);
-  await assert.rejects(host.call(REQUEST, options()), (error: HostError) => {
+  await assert.rejects(host.call(REQUEST, options()), (error: BackendError) => {
     assert.deepEqual([error.delivery, error.retryAfterMs], ["unknown", undefined]);
     assert.equal(error.cause, reset);
     return true;
   });
-  await assert.rejects(host.call(REQUEST, options()), (error: HostError) => {
+  await assert.rejects(host.call(REQUEST, options()), (error: BackendError) => {
     assert.equal(error.delivery, "unknown");
     assert.ok((error.retryAfterMs ?? 0) >= 500);
     return true;

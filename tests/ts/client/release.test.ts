@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type Lease, LeaseClient, type LeaseHost } from "leasehold";
+import { type Lease, type LeaseBackend, LeaseClient } from "leasehold";
 import { memory } from "leasehold/memory";
-import { ScriptedHost, TestClock } from "leasehold/testing";
+import { ScriptedBackend, TestClock } from "leasehold/testing";
 import { bench, follow, leaseError, within } from "../support/bench.ts";
 
 test("B28 a release whose answer was lost is through at the second try", async () => {
@@ -283,7 +283,7 @@ test("B102 a host that calls back in while it is called leaves nothing torn", as
   const clock = new TestClock();
   const inner = memory({ clock });
   let lease: Lease | undefined;
-  const host: LeaseHost = {
+  const host: LeaseBackend = {
     capabilities: inner.capabilities,
     call(request, options) {
       if (lease?.held && request.operation === "renew") {
@@ -318,7 +318,7 @@ test("listeners, onEvent and waitUntil that throw break nothing", async () => {
   console.error = (...args: unknown[]) => void complaints.push(args);
   try {
     const clock = new TestClock();
-    const host = new ScriptedHost(memory({ clock }), { clock });
+    const host = new ScriptedBackend(memory({ clock }), { clock });
     const oops = () => {
       throw new Error("oops");
     };

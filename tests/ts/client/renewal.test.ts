@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { test } from "node:test";
-import { HostError, LeaseClient, systemClock } from "leasehold";
+import { BackendError, LeaseClient, systemClock } from "leasehold";
 import { memory } from "leasehold/memory";
 import { bench, follow, leaseError, within } from "../support/bench.ts";
 
@@ -21,7 +21,7 @@ test("B21 two failed renewals, then well again: held throughout", async () => {
   const { clock, host, client, events } = bench();
   const lease = await within(clock, 20, client.acquire("k", { ttlMs: 3_000 }));
   const failure = {
-    answer: { error: new HostError("503", { delivery: "unknown", retryAfterMs: 100 }) },
+    answer: { error: new BackendError("503", { delivery: "unknown", retryAfterMs: 100 }) },
   };
   host.next("renew", failure, failure);
   await clock.advance(20_000);
@@ -219,7 +219,7 @@ test("B64 where timers are numbers, nothing is called on them", async () => {
 
 test("a host that asks to be left alone is left alone", async () => {
   const { clock, host, client } = bench();
-  const busy = new HostError("overloaded", { delivery: "unknown", retryAfterMs: 2_000 });
+  const busy = new BackendError("overloaded", { delivery: "unknown", retryAfterMs: 2_000 });
   host.next("acquire", { answer: { error: busy } });
   await within(clock, 3_000, client.acquire("k"));
   const [first, second] = host.of("acquire").map(({ atMs }) => atMs);

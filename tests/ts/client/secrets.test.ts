@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { inspect } from "node:util";
-import { LeaseError, type LeaseHost } from "leasehold";
+import { type LeaseBackend, LeaseError } from "leasehold";
 import { http } from "leasehold/http";
 import { upstash } from "leasehold/upstash";
 import { bench, leaseError, within } from "../support/bench.ts";
@@ -13,7 +13,7 @@ const SECRET = "hunter2";
 /** All that a logger could print of a value. */
 const printed = (value: unknown) => `${inspect(value, { depth: 9 })} ${JSON.stringify(value)}`;
 
-for (const [name, make] of Object.entries<(url: string, token: string) => LeaseHost>({
+for (const [name, make] of Object.entries<(url: string, token: string) => LeaseBackend>({
   http: (url, token) => http({ url, token }),
   upstash: (url, token) => upstash({ url, token }),
 })) {

@@ -1,4 +1,4 @@
-import type { LeaseHost, WireResponse } from "leasehold";
+import type { LeaseBackend, WireResponse } from "leasehold";
 import { http } from "leasehold/http";
 import { Workers } from "../workerd/harness.ts";
 import { contract } from "./suite.ts";
@@ -14,7 +14,7 @@ for (const via of ["rpc", "fetch"]) {
       flags: ["enable_request_signal"],
     });
     const url = new URL(`/${via}`, await workers.url());
-    const relayed: LeaseHost = {
+    const relayed: LeaseBackend = {
       capabilities: {
         exclusive: "clock-bound",
         fencing: "durable",

@@ -1,12 +1,18 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { type Lease, LeaseClient, LeaseError, type LeaseHandle, type LeaseHost } from "leasehold";
+import {
+  type Lease,
+  type LeaseBackend,
+  LeaseClient,
+  LeaseError,
+  type LeaseHandle,
+} from "leasehold";
 import { answersLost, counted, op, sentTwice } from "./wrappers.ts";
 
 /** A host under test. */
 export interface Subject {
   /** A carrier to the host. Each call gives one that shares nothing with the others. */
-  carrier(): LeaseHost;
+  carrier(): LeaseBackend;
   close(): Promise<void>;
 }
 

@@ -1,14 +1,14 @@
 import { randomBytes } from "node:crypto";
-import type { CallOptions, LeaseHost, WireRequest, WireResponse } from "leasehold";
+import type { CallOptions, LeaseBackend, WireRequest, WireResponse } from "leasehold";
 
 type Call = (request: WireRequest, options: CallOptions) => Promise<WireResponse>;
 
-function wrap<T extends object>(host: LeaseHost, call: Call, more: T): LeaseHost & T {
+function wrap<T extends object>(host: LeaseBackend, call: Call, more: T): LeaseBackend & T {
   return { capabilities: host.capabilities, call, ...more };
 }
 
 /** Counts the requests that go out. */
-export function counted(host: LeaseHost): LeaseHost & { count(operation?: string): number } {
+export function counted(host: LeaseBackend): LeaseBackend & { count(operation?: string): number } {
   const sent: string[] = [];
   const call: Call = (request, options) => {
     sent.push(request.operation);
@@ -21,7 +21,7 @@ export function counted(host: LeaseHost): LeaseHost & { count(operation?: string
 }
 
 /** Lets the first `times` requests of an operation through and loses their answers. */
-export function answersLost(host: LeaseHost, operation: string, times: number): LeaseHost {
+export function answersLost(host: LeaseBackend, operation: string, times: number): LeaseBackend {
   let left = times;
   const call: Call = async (request, options) => {
     const response = await host.call(request, options);
@@ -35,7 +35,7 @@ export function answersLost(host: LeaseHost, operation: string, times: number): 
 }
 
 /** Sends each request twice, one after the other; the second answer counts. */
-export function sentTwice(host: LeaseHost): LeaseHost {
+export function sentTwice(host: LeaseBackend): LeaseBackend {
   const call: Call = async (request, options) => {
     await host.call(request, options);
     return host.call(request, options);
@@ -64,6 +64,6 @@ export const op = {
     op: id(),
     lease: of.lease ?? "",
   }),
-  send: (host: LeaseHost, request: WireRequest): Promise<WireResponse> =>
+  send: (host: LeaseBackend, request: WireRequest): Promise<WireResponse> =>
     host.call(request, { signal: new AbortController().signal, timeoutMs: 5_000, rebind: false }),
 };

@@ -116,9 +116,9 @@ describe("the packed package in Node", () => {
           import { durableObject } from "leasehold/durable-object";
           import { http } from "leasehold/http";
           import { redis } from "leasehold/redis";
-          import { ScriptedHost, TestClock } from "leasehold/testing";
+          import { ScriptedBackend, TestClock } from "leasehold/testing";
           import { upstash, upstashFromEnv } from "leasehold/upstash";
-          export const used = [durableObject, http, redis, ScriptedHost, TestClock, upstash, upstashFromEnv, LeaseError];
+          export const used = [durableObject, http, redis, ScriptedBackend, TestClock, upstash, upstashFromEnv, LeaseError];
           export async function hold(): Promise<bigint> {
             const lease: Lease = await new LeaseClient(memory()).acquire("a", { ttlMs: 1_000 });
             // @ts-expect-error a fence is not a number

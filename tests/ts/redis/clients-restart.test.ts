@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, describe, test } from "node:test";
 import { Redis } from "ioredis";
-import { LeaseClient, type LeaseHost } from "leasehold";
+import { type LeaseBackend, LeaseClient } from "leasehold";
 import { createClient } from "redis";
 import { ioredisHost, SEND_ONCE } from "../../../examples/ioredis/host.ts";
 import { nodeRedisHost } from "../../../examples/node-redis/host.ts";
@@ -11,7 +11,7 @@ import { leaseError } from "../support/bench.ts";
 import { freshKey, LONG } from "./subject.ts";
 
 interface Opened {
-  readonly host: LeaseHost;
+  readonly host: LeaseBackend;
   close(): Promise<void>;
 }
 

@@ -8,7 +8,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { LeaseHost, WireRequest, WireResponse } from "leasehold";
+import type { LeaseBackend, WireRequest, WireResponse } from "leasehold";
 import { memory } from "leasehold/memory";
 import { upstash } from "leasehold/upstash";
 import { RestEndpoint } from "../../rest-endpoint/endpoint.ts";
@@ -97,7 +97,7 @@ test(`random operations, seed ${SEED}`, { timeout: 120_000 }, async () => {
   for (let run = 0; run < RUNS; run += 1) {
     const sent: WireRequest[] = [];
     const told: string[] = [];
-    const ask = async (host: LeaseHost, request: WireRequest, fences: Map<string, number>) =>
+    const ask = async (host: LeaseBackend, request: WireRequest, fences: Map<string, number>) =>
       essence(await host.call(request, options), fences);
     const [ours, theirs] = [new Map<string, number>(), new Map<string, number>()];
     for (let step = 0; step < STEPS; step += 1) {

@@ -5,7 +5,7 @@
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { LeaseClient, type LeaseHost } from "leasehold";
+import { type LeaseBackend, LeaseClient } from "leasehold";
 import { durableObject } from "leasehold/durable-object";
 import { memory } from "leasehold/memory";
 import { upstash } from "leasehold/upstash";
@@ -39,7 +39,7 @@ async function cycle(leases: LeaseClient, key: string, seen: Set<string>): Promi
 }
 
 /** Runs the cycles; the warm-up is not counted, nor what a test's own parts are told to forget. */
-async function soak(host: LeaseHost, forget = () => {}): Promise<void> {
+async function soak(host: LeaseBackend, forget = () => {}): Promise<void> {
   const leases = new LeaseClient(host);
   const fences = new Set<string>();
   for (let index = 0; index < WARM_UP; index += 1) await cycle(leases, "soak", fences);

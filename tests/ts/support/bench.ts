@@ -7,12 +7,12 @@ import {
   type LeaseEvent,
 } from "leasehold";
 import { memory } from "leasehold/memory";
-import { ScriptedHost, TestClock } from "leasehold/testing";
+import { ScriptedBackend, TestClock } from "leasehold/testing";
 
 /** A client, a network that a test scripts, and an embedded host, all on one virtual clock. */
 export interface Bench {
   readonly clock: TestClock;
-  readonly host: ScriptedHost;
+  readonly host: ScriptedBackend;
   readonly client: LeaseClient;
   readonly events: LeaseEvent[];
   /** Another client of the same host, over the same network unless `host` says otherwise. */
@@ -23,7 +23,7 @@ export function bench(options: LeaseClientOptions & { readonly latencyMs?: numbe
   const { latencyMs = 10, ...clientOptions } = options;
   const clock = new TestClock();
   const server = memory({ clock });
-  const host = new ScriptedHost(server, { clock, latencyMs });
+  const host = new ScriptedBackend(server, { clock, latencyMs });
   const events: LeaseEvent[] = [];
   const client = new LeaseClient(host, {
     clock,
@@ -31,7 +31,7 @@ export function bench(options: LeaseClientOptions & { readonly latencyMs?: numbe
     ...clientOptions,
   });
   const rival = (rivalOptions: LeaseClientOptions = {}) =>
-    new LeaseClient(new ScriptedHost(server, { clock, latencyMs }), { clock, ...rivalOptions });
+    new LeaseClient(new ScriptedBackend(server, { clock, latencyMs }), { clock, ...rivalOptions });
   return { clock, host, client, events, rival };
 }
 

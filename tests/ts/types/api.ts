@@ -5,12 +5,12 @@ import {
   type CallOptions,
   type Capabilities,
   Lease,
+  type LeaseBackend,
   LeaseClient,
   type LeaseError,
   type LeaseErrorCode,
   type LeaseEvent,
   type LeaseHandle,
-  type LeaseHost,
   type LeaseInfo,
   type LeaseState,
   type WireRequest,
@@ -19,14 +19,14 @@ import {
 import { durableObject } from "leasehold/durable-object";
 import { http } from "leasehold/http";
 import { memory } from "leasehold/memory";
-import { ScriptedHost, TestClock } from "leasehold/testing";
+import { ScriptedBackend, TestClock } from "leasehold/testing";
 
 type Equal<A, B> =
   (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
 
 function is<_Check extends true>(): void {}
 
-class Own implements LeaseHost {
+class Own implements LeaseBackend {
   readonly capabilities: Capabilities = {
     exclusive: "best-effort",
     fencing: "durable",
@@ -38,12 +38,12 @@ class Own implements LeaseHost {
   }
 }
 
-const hosts: LeaseHost[] = [
+const hosts: LeaseBackend[] = [
   new Own(),
   memory(),
   http({ url: "https://leases.example.com", token: "t" }),
   durableObject({ idFromName: (name: string) => name, get: (_id: string) => ({}) }),
-  new ScriptedHost(memory(), { clock: new TestClock() }),
+  new ScriptedBackend(memory(), { clock: new TestClock() }),
 ];
 
 export async function use(client = new LeaseClient(hosts[0] ?? memory())): Promise<void> {

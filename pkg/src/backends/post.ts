@@ -1,6 +1,6 @@
+import type { CallOptions, WireRequest, WireResponse } from "../lease/backend.js";
+import { BackendError } from "../lease/errors.js";
 import { retryAfter } from "./endpoint.js";
-import { HostError } from "./errors.js";
-import type { CallOptions, WireRequest, WireResponse } from "./wire.js";
 
 /** What this package needs of `fetch`, be it the runtime's or a Durable Object stub's. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
@@ -30,11 +30,11 @@ export async function post(
     });
     text = await response.text();
   } catch (cause) {
-    throw new HostError("The lease host gave no answer.", { delivery: "unknown", cause });
+    throw new BackendError("The lease host gave no answer.", { delivery: "unknown", cause });
   }
   const answer = parse(text);
   if (answer === undefined) {
-    throw new HostError(`The lease host answered with status ${response.status} and no lease.`, {
+    throw new BackendError(`The lease host answered with status ${response.status} and no lease.`, {
       delivery: "unknown",
       retryAfterMs: retryAfter(response),
     });

@@ -1,8 +1,14 @@
 import { MemoryHost } from "#memory-wasm";
-import { type Clock, systemClock, unref } from "./clock.js";
-import { HostError } from "./errors.js";
-import { Parking } from "./parking.js";
-import type { CallOptions, Capabilities, LeaseHost, WireRequest, WireResponse } from "./wire.js";
+import { Parking } from "../host/parking.js";
+import type {
+  CallOptions,
+  Capabilities,
+  LeaseBackend,
+  WireRequest,
+  WireResponse,
+} from "../lease/backend.js";
+import { type Clock, systemClock, unref } from "../lease/clock.js";
+import { BackendError } from "../lease/errors.js";
 
 /** How an embedded host goes about it. */
 export interface MemoryOptions {
@@ -14,7 +20,7 @@ export interface MemoryOptions {
  * A host inside this process: the same machine as the Durable Object's, without storage. Clients
  * made with the same host contend; it forgets everything with the process.
  */
-export function memory(options: MemoryOptions = {}): LeaseHost {
+export function memory(options: MemoryOptions = {}): LeaseBackend {
   return new Memory(options.clock ?? systemClock);
 }
 
@@ -23,7 +29,7 @@ interface Step {
   readonly alarmInMs?: number;
 }
 
-class Memory implements LeaseHost {
+class Memory implements LeaseBackend {
   readonly capabilities: Capabilities = {
     exclusive: "one-process",
     fencing: "one-process",
@@ -41,7 +47,7 @@ class Memory implements LeaseHost {
 
   async call(request: WireRequest, { signal }: CallOptions): Promise<WireResponse> {
     if (signal.aborted) {
-      throw new HostError("Aborted before it was sent.", { delivery: "never" });
+      throw new BackendError("Aborted before it was sent.", { delivery: "never" });
     }
     const { ticket, answer } = this.#parking.park();
     const leave = () => {

@@ -106,13 +106,13 @@ export interface CallOptions {
 }
 
 /** Carries requests to whatever decides who holds a key. Bring your own, or take one of ours. */
-export interface LeaseHost {
+export interface LeaseBackend {
   /** What the host can promise. */
   readonly capabilities: Capabilities;
   /**
    * Makes one attempt to get an answer. Does not retry: the client does, under the same op.
    *
-   * Rejects with a {@link HostError} when there is no answer; with `delivery: "never"` only if the
+   * Rejects with a {@link BackendError} when there is no answer; with `delivery: "never"` only if the
    * request certainly did not reach the host.
    */
   call(request: WireRequest, options: CallOptions): Promise<WireResponse>;

@@ -1,4 +1,4 @@
-import { type Deferred, deferred } from "./deferred.js";
+import { type Deferred, deferred } from "../lease/deferred.js";
 
 /** For hosts whose answers come later: a ticket now, the answer under that ticket another time. */
 export class Parking<T> {

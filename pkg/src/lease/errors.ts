@@ -65,11 +65,11 @@ export class LeaseError extends Error {
 }
 
 /**
- * What a {@link LeaseHost} rejects with when a request got no answer.
+ * What a {@link LeaseBackend} rejects with when a request got no answer.
  *
  * Anything else that it rejects with counts as `unknown`.
  */
-export class HostError extends Error {
+export class BackendError extends Error {
   /**
    * `never` only if the request certainly did not reach the host. When in doubt, `unknown`: it may
    * have been carried out.
@@ -87,7 +87,7 @@ export class HostError extends Error {
     },
   ) {
     super(message, details.cause === undefined ? undefined : { cause: details.cause });
-    this.name = "HostError";
+    this.name = "BackendError";
     this.delivery = details.delivery;
     if (details.retryAfterMs !== undefined) {
       this.retryAfterMs = details.retryAfterMs;

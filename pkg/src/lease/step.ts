@@ -1,5 +1,5 @@
+import type { WireRequest } from "./backend.js";
 import type { Failure } from "./errors.js";
-import type { WireRequest } from "./wire.js";
 
 /** What the core wants done after one input. */
 export interface Step {

@@ -1,8 +1,8 @@
+import type { LeaseBackend } from "../lease/backend.js";
+import { BackendError, invalid } from "../lease/errors.js";
 import { baseUrl, bearer, retryAfter } from "./endpoint.js";
-import { HostError, invalid } from "./errors.js";
 import { messages } from "./event-stream.js";
 import { type RedisConnection, redis } from "./redis.js";
-import type { LeaseHost } from "./wire.js";
 
 /** Where the database is. */
 export interface UpstashOptions {
@@ -25,7 +25,7 @@ export interface UpstashOptions {
  *
  * @throws LeaseError `INVALID` for a bad URL, token or prefix.
  */
-export function upstash(options: UpstashOptions): LeaseHost {
+export function upstash(options: UpstashOptions): LeaseBackend {
   const connection = new RestConnection(options);
   return redis({
     send: (command, signal) => connection.send(command, signal),
@@ -49,7 +49,7 @@ const FAMILIES = [
 export function upstashFromEnv(
   env: Readonly<Record<string, unknown>> = globalThis.process?.env ?? {},
   options: Omit<UpstashOptions, "url" | "token"> = {},
-): LeaseHost {
+): LeaseBackend {
   for (const [urlName, tokenName] of FAMILIES) {
     const url = env[urlName];
     const token = env[tokenName];
@@ -99,7 +99,7 @@ class RestConnection implements RedisConnection {
     if (response.status === 401 || response.status === 403) {
       throw new Error("WRONGPASS the endpoint refuses the token");
     }
-    throw new HostError(`The endpoint answered ${response.status} and no reply.`, {
+    throw new BackendError(`The endpoint answered ${response.status} and no reply.`, {
       delivery: "unknown",
       retryAfterMs: retryAfter(response),
     });

@@ -1,12 +1,12 @@
 import type { Holder } from "#client-wasm";
+import type { LeaseBackend, WireResponse } from "./backend.js";
 import { type Clock, unref } from "./clock.js";
 import { type Deferred, deferred } from "./deferred.js";
-import { checked, type Failure, HostError, LeaseError, toLeaseError } from "./errors.js";
+import { BackendError, checked, type Failure, LeaseError, toLeaseError } from "./errors.js";
 import { type LeaseEvent, LeaseNotice } from "./events.js";
 import type { LeaseHandle } from "./handle.js";
 import { Lease } from "./lease.js";
 import type { Send, Step, StepEvent } from "./step.js";
-import type { LeaseHost, WireResponse } from "./wire.js";
 
 /** Where a lease stands. */
 export type LeaseState = "held" | "releasing" | "released" | "transferred" | "detached" | "lost";
@@ -21,7 +21,7 @@ export interface ReleaseResult {
 
 /** What all sessions of a client share. */
 export interface Surroundings {
-  readonly host: LeaseHost;
+  readonly host: LeaseBackend;
   readonly clock: Clock;
   readonly keepProcessAlive: boolean;
   /** Sessions with a lease that is held or detached. */
@@ -511,7 +511,7 @@ export class Session {
     if (this.#attempts.delete(attempt)) {
       this.#unanswered = error;
     }
-    const { delivery, retryAfterMs } = error instanceof HostError ? error : UNKNOWN;
+    const { delivery, retryAfterMs } = error instanceof BackendError ? error : UNKNOWN;
     this.#step((machine, monotonic, wall) =>
       machine.failed(monotonic, wall, attempt, delivery === "never", retryAfterMs),
     );

@@ -3,5 +3,5 @@
  *
  * @module
  */
-export { type Behaviour, type Recorded, ScriptedHost } from "./scripted-host.js";
+export { type Behaviour, type Recorded, ScriptedBackend } from "./scripted-backend.js";
 export { TestClock } from "./test-clock.js";

@@ -1,13 +1,13 @@
-import type { Clock } from "./clock.js";
-import { HostError } from "./errors.js";
 import type {
   CallOptions,
   Capabilities,
-  LeaseHost,
+  LeaseBackend,
   Operation,
   WireRequest,
   WireResponse,
-} from "./wire.js";
+} from "../lease/backend.js";
+import type { Clock } from "../lease/clock.js";
+import { BackendError } from "../lease/errors.js";
 
 /** What becomes of one request. Without any of these it is carried out and answered. */
 export interface Behaviour {
@@ -37,10 +37,10 @@ export interface Recorded {
  *
  * Each request takes the next behaviour in line for its operation, or the standing one.
  */
-export class ScriptedHost implements LeaseHost {
+export class ScriptedBackend implements LeaseBackend {
   /** Every request, in order. */
   readonly requests: Recorded[] = [];
-  readonly #inner: LeaseHost;
+  readonly #inner: LeaseBackend;
   readonly #clock: Clock;
   readonly #ordinary: Required<Pick<Behaviour, "toHostMs" | "toClientMs">>;
   readonly #line = new Map<Operation, Behaviour[]>();
@@ -51,7 +51,10 @@ export class ScriptedHost implements LeaseHost {
    * @param options.clock - By which delays are timed.
    * @param options.latencyMs - One way, unless a behaviour says otherwise; 10 by default.
    */
-  constructor(inner: LeaseHost, options: { readonly clock: Clock; readonly latencyMs?: number }) {
+  constructor(
+    inner: LeaseBackend,
+    options: { readonly clock: Clock; readonly latencyMs?: number },
+  ) {
     const { clock, latencyMs = 10 } = options;
     this.#inner = inner;
     this.#clock = clock;
@@ -116,7 +119,7 @@ export class ScriptedHost implements LeaseHost {
     if (last?.status === "fulfilled") {
       return last.value;
     }
-    throw last?.reason ?? new HostError("Lost on the way.", { delivery: "unknown" });
+    throw last?.reason ?? new BackendError("Lost on the way.", { delivery: "unknown" });
   }
 
   #behaviour(operation: Operation): Behaviour {

@@ -1,4 +1,4 @@
-import { invalid } from "./errors.js";
+import { invalid } from "../lease/errors.js";
 
 /**
  * The URL that an endpoint's paths begin with.

@@ -1,6 +1,12 @@
+import type {
+  CallOptions,
+  Capabilities,
+  LeaseBackend,
+  WireRequest,
+  WireResponse,
+} from "../lease/backend.js";
 import { baseUrl, bearer } from "./endpoint.js";
 import { type Fetch, post } from "./post.js";
-import type { CallOptions, Capabilities, LeaseHost, WireRequest, WireResponse } from "./wire.js";
 
 /** How to reach a deployed lease host. */
 export interface HttpOptions {
@@ -17,12 +23,12 @@ export interface HttpOptions {
  *
  * @throws LeaseError `INVALID` if there is no URL or no token.
  */
-export function http(options: HttpOptions): LeaseHost {
+export function http(options: HttpOptions): LeaseBackend {
   const { url, token, fetch = globalThis.fetch } = options ?? {};
   return new Http(baseUrl(url), bearer(token), fetch);
 }
 
-class Http implements LeaseHost {
+class Http implements LeaseBackend {
   readonly capabilities: Capabilities = {
     exclusive: "clock-bound",
     fencing: "durable",

@@ -1,6 +1,12 @@
-import { HostError } from "./errors.js";
+import type {
+  CallOptions,
+  Capabilities,
+  LeaseBackend,
+  WireRequest,
+  WireResponse,
+} from "../lease/backend.js";
+import { BackendError } from "../lease/errors.js";
 import { type Fetch, post } from "./post.js";
-import type { CallOptions, Capabilities, LeaseHost, WireRequest, WireResponse } from "./wire.js";
 
 /** What this package needs of a Durable Object namespace binding. */
 export interface LeaseNamespace {
@@ -27,7 +33,7 @@ export interface DurableObjectOptions {
 export function durableObject(
   namespace: LeaseNamespace,
   options: DurableObjectOptions = {},
-): LeaseHost {
+): LeaseBackend {
   return new DurableObjects(namespace, options);
 }
 
@@ -39,7 +45,7 @@ interface Stub {
 /** After this long an overloaded object is tried again. */
 const OVERLOADED_MS = 1_000;
 
-class DurableObjects implements LeaseHost {
+class DurableObjects implements LeaseBackend {
   readonly capabilities: Capabilities = {
     exclusive: "clock-bound",
     fencing: "durable",
@@ -84,14 +90,14 @@ function abandoned<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
 }
 
 /** The runtime marks the errors of an object that wants to be left alone. */
-function failure(error: unknown): HostError {
-  const cause = error instanceof HostError ? error.cause : error;
+function failure(error: unknown): BackendError {
+  const cause = error instanceof BackendError ? error.cause : error;
   const isOverloaded =
     typeof cause === "object" && cause !== null && "overloaded" in cause && cause.overloaded;
-  if (error instanceof HostError && !isOverloaded) {
+  if (error instanceof BackendError && !isOverloaded) {
     return error;
   }
-  return new HostError("The lease's Durable Object gave no answer.", {
+  return new BackendError("The lease's Durable Object gave no answer.", {
     delivery: "unknown",
     retryAfterMs: isOverloaded ? OVERLOADED_MS : undefined,
     cause,

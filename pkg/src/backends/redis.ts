@@ -1,7 +1,13 @@
 import { checkPrefix, RedisCall } from "#redis-wasm";
-import { deferred } from "./deferred.js";
-import { checked, HostError } from "./errors.js";
-import type { CallOptions, Capabilities, LeaseHost, WireRequest, WireResponse } from "./wire.js";
+import type {
+  CallOptions,
+  Capabilities,
+  LeaseBackend,
+  WireRequest,
+  WireResponse,
+} from "../lease/backend.js";
+import { deferred } from "../lease/deferred.js";
+import { BackendError, checked } from "../lease/errors.js";
 
 /** The way to a Redis server: any client that can send a command will do. */
 export interface RedisConnection {
@@ -32,7 +38,7 @@ export interface RedisOptions extends RedisConnection {
  *
  * @throws LeaseError `INVALID` for a bad prefix.
  */
-export function redis(options: RedisOptions): LeaseHost {
+export function redis(options: RedisOptions): LeaseBackend {
   const prefix = options.prefix ?? "leasehold";
   checked(() => checkPrefix(prefix));
   return new RedisHost(options, prefix);
@@ -44,7 +50,7 @@ type Step =
   | { readonly type: "rest"; readonly gapMs: number; readonly channel: string }
   | { readonly type: "send"; readonly command: string[]; readonly timeoutMs: number };
 
-class RedisHost implements LeaseHost {
+class RedisHost implements LeaseBackend {
   readonly capabilities: Capabilities = {
     exclusive: "best-effort",
     fencing: "best-effort",
@@ -72,7 +78,7 @@ class RedisHost implements LeaseHost {
           case "done":
             return step.response;
           case "failed":
-            throw new HostError("The server's reply does not say what became of the command.", {
+            throw new BackendError("The server's reply does not say what became of the command.", {
               delivery: "unknown",
             });
           case "rest":
@@ -111,7 +117,7 @@ class RedisHost implements LeaseHost {
     try {
       reply = await abortable(this.#connection.send(command, signal), signal);
     } catch (error) {
-      if (error instanceof HostError) throw error;
+      if (error instanceof BackendError) throw error;
       if (isServersWord(error)) return call.refused(error.message);
       throw noAnswer(error);
     } finally {
@@ -123,10 +129,10 @@ class RedisHost implements LeaseHost {
 }
 
 /** Without the cause itself: clients put the command into their errors, and with it secrets. */
-export function noAnswer(error: unknown): HostError {
+export function noAnswer(error: unknown): BackendError {
   const code = codeOf(error) ?? codeOf((error as { cause?: unknown } | undefined)?.cause);
   const why = code === undefined ? "" : ` (${code})`;
-  return new HostError(`The server gave no answer${why}.`, { delivery: "unknown" });
+  return new BackendError(`The server gave no answer${why}.`, { delivery: "unknown" });
 }
 
 function codeOf(error: unknown): string | undefined {
@@ -191,7 +197,7 @@ class Waker {
 /** The promise, or a rejection as soon as the signal aborts. */
 function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
-    const abort = () => reject(new HostError("The wait was given up.", { delivery: "unknown" }));
+    const abort = () => reject(new BackendError("The wait was given up.", { delivery: "unknown" }));
     if (signal.aborted) abort();
     signal.addEventListener("abort", abort, { once: true });
     promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));

@@ -1,12 +1,19 @@
 import { Holder, inspect, revoke } from "#client-wasm";
+import type { LeaseBackend, WireResponse } from "./backend.js";
 import { type Clock, systemClock } from "./clock.js";
-import { checked, type Failure, HostError, invalid, LeaseError, toLeaseError } from "./errors.js";
+import {
+  BackendError,
+  checked,
+  type Failure,
+  invalid,
+  LeaseError,
+  toLeaseError,
+} from "./errors.js";
 import type { LeaseEvent } from "./events.js";
 import { type LeaseHandle, parseHandle } from "./handle.js";
 import type { Lease } from "./lease.js";
 import { guarded, Session, type Surroundings } from "./session.js";
 import type { Send } from "./step.js";
-import type { LeaseHost, WireResponse } from "./wire.js";
 
 const DEFAULT_TTL_MS = 30_000;
 const DEFAULT_WAIT_MS = 10_000;
@@ -83,7 +90,7 @@ export class LeaseClient {
   readonly #options: LeaseClientOptions;
   #holder: string | undefined;
 
-  constructor(host: LeaseHost, options: LeaseClientOptions = {}) {
+  constructor(host: LeaseBackend, options: LeaseClientOptions = {}) {
     this.#options = options;
     this.#holder = options.holder;
     this.#around = {
@@ -282,7 +289,7 @@ export class LeaseClient {
     try {
       const answer = await new Promise<WireResponse>((resolve, reject) => {
         timer = clock.setTimeout(() => {
-          reject(new HostError("No answer in time.", { delivery: "unknown" }));
+          reject(new BackendError("No answer in time.", { delivery: "unknown" }));
         }, timeoutMs);
         host.call(request, { signal, timeoutMs, rebind }).then(resolve, reject);
       });

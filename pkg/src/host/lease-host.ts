@@ -9,10 +9,10 @@
  */
 
 import { DurableObject } from "cloudflare:workers";
-import { currentGeneration, guarded, LeaseObject, plain } from "./host/instance.js";
-import { json, malformedJson, methodNotAllowed } from "./host/reply.js";
+import type { WireResponse } from "../lease/backend.js";
+import { currentGeneration, guarded, LeaseObject, plain } from "./instance.js";
 import { Parking } from "./parking.js";
-import type { WireResponse } from "./wire.js";
+import { json, malformedJson, methodNotAllowed } from "./reply.js";
 
 /** What a test may set. */
 export interface LeaseHostSettings {

@@ -295,7 +295,7 @@ fn a_re_entrant_acquire_keeps_lease_and_fence_and_may_lengthen_the_term() {
         server.ask(1_000, 4, reacquire("b", 14, 20_000)),
         held_by("a", 20_000)
     );
-    // Without the mode the same name is a stranger (K1).
+    // Without the mode the same name is a stranger.
     assert_eq!(
         server.ask(1_000, 5, acquire("a", 15, 5_000, 0)),
         held_by("a", 20_000)

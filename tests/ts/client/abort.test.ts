@@ -5,7 +5,7 @@ import { bench, follow, leaseError, within } from "../support/bench.ts";
 
 const reason = new Error("the caller went away");
 
-test("B30 abort rejects at once; a grant that comes later is taken back", async () => {
+test("abort rejects at once; a grant that comes later is taken back", async () => {
   const { clock, host, client, rival } = bench();
   host.next("acquire", { toHostMs: 75, toClientMs: 75 });
   const controller = new AbortController();
@@ -18,7 +18,7 @@ test("B30 abort rejects at once; a grant that comes later is taken back", async 
   assert.ok(await within(clock, 20, rival().tryAcquire("k")));
 });
 
-test("B32 of 200 waiters 190 abort: the rest are served, in order", async () => {
+test("of 200 waiters 190 abort: the rest are served, in order", async () => {
   const { clock, client, rival } = bench();
   const first = await within(clock, 20, rival().acquire("k", { ttlMs: 60_000 }));
   const controllers: AbortController[] = [];
@@ -42,7 +42,7 @@ test("B32 of 200 waiters 190 abort: the rest are served, in order", async () => 
   assert.deepEqual(order, [7, 27, 47, 67, 87, 107, 127, 147, 167, 187]);
 });
 
-test("B52 an aborted acquire leads to no lease and no loss", async () => {
+test("an aborted acquire leads to no lease and no loss", async () => {
   const { clock, client, events, rival } = bench();
   await within(clock, 20, rival().acquire("k", { ttlMs: 60_000 }));
   const controller = new AbortController();
@@ -57,7 +57,7 @@ test("B52 an aborted acquire leads to no lease and no loss", async () => {
   );
 });
 
-test("K6 an abort ends a back-off at once, and leaves no timer and no listener", async () => {
+test("an abort ends a back-off at once, and leaves no timer and no listener", async () => {
   const { clock, host, client } = bench();
   host.always("acquire", { deliver: 0, answer: { error: new Error("down") } });
   const controller = new AbortController();
@@ -91,7 +91,7 @@ test("a listener is left on the signal no longer than the wait lasts", async () 
 });
 
 for (const abortFirst of [true, false]) {
-  test(`B109 abort and a transport error in one turn, abort ${abortFirst ? "first" : "last"}`, async () => {
+  test(`abort and a transport error in one turn, abort ${abortFirst ? "first" : "last"}`, async () => {
     const { clock, host, client } = bench();
     const controller = new AbortController();
     let fail: (error: Error) => void = () => {};
@@ -136,7 +136,7 @@ test("the taking back outlives the handler", async () => {
   assert.equal(acquired().status, "rejected");
 });
 
-test("B51 the caller's abort does not take the lease from a run under way", async () => {
+test("the caller's abort does not take the lease from a run under way", async () => {
   const { clock, host, client } = bench();
   const controller = new AbortController();
   const options = { ttlMs: 1_000, signal: controller.signal };

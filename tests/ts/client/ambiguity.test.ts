@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { BackendError } from "leasehold";
 import { bench, follow, leaseError, within } from "../support/bench.ts";
 
-test("B23 validity counts from the winning attempt, not from before the wait", async () => {
+test("validity counts from the winning attempt, not from before the wait", async () => {
   const { clock, client, rival } = bench();
   await within(clock, 20, rival().acquire("k", { ttlMs: 1_500, renew: "manual" }));
   const acquired = client.acquire("k", { ttlMs: 1_000 });
@@ -11,7 +11,7 @@ test("B23 validity counts from the winning attempt, not from before the wait", a
   assert.ok(lease.remainingMs() > 800 && lease.remainingMs() <= 980, String(lease.remainingMs()));
 });
 
-test("B24 an attempt applied but failed is adopted, under the same fence", async () => {
+test("an attempt applied but failed is adopted, under the same fence", async () => {
   const { clock, host, client } = bench();
   host.next("acquire", { answer: { error: new Error("reset") } });
   const lease = await within(clock, 500, client.acquire("k", { ttlMs: 5_000 }));
@@ -22,7 +22,7 @@ test("B24 an attempt applied but failed is adopted, under the same fence", async
   assert.equal(clock.timers, 0);
 });
 
-test("B27 the client timed out, the host applied: no grant is left without a holder", async () => {
+test("the client timed out, the host applied: no grant is left without a holder", async () => {
   const { clock, host, client, rival } = bench();
   host.next("acquire", { answer: "never" });
   const acquired = follow(client.acquire("k", { ttlMs: 60_000, waitMs: 0 }));
@@ -39,7 +39,7 @@ for (const [name, error, cancels] of [
   ["perhaps sent", new BackendError("reset", { delivery: "unknown" }), 1],
   ["some error", new TypeError("fetch failed"), 1],
 ] as const) {
-  test(`B31 a failure that was ${name} is taken back ${cancels} times`, async () => {
+  test(`a failure that was ${name} is taken back ${cancels} times`, async () => {
     const { clock, host, client } = bench();
     host.next("acquire", { deliver: cancels, answer: { error } });
     const acquired = client.acquire("k", { waitMs: 0 });
@@ -49,7 +49,7 @@ for (const [name, error, cancels] of [
   });
 }
 
-test("B33 waitMs 0 makes exactly one attempt, also when the clock ticks", async () => {
+test("waitMs 0 makes exactly one attempt, also when the clock ticks", async () => {
   const { clock, host, client, rival } = bench();
   await within(clock, 20, rival().acquire("k", { ttlMs: 60_000 }));
   const acquired = client.acquire("k", { waitMs: 0 });
@@ -82,7 +82,7 @@ const SILLY_ANSWERS: readonly unknown[] = [
 ];
 
 for (const [index, response] of SILLY_ANSWERS.entries()) {
-  test(`B35 B75 an answer that makes no sense is none (${index})`, async () => {
+  test(`an answer that makes no sense is none (${index})`, async () => {
     const { clock, host, client } = bench();
     host.always("*", { answer: { response } });
     const single = follow(client.acquire("a", { waitMs: 0 }));
@@ -100,7 +100,7 @@ for (const [index, response] of SILLY_ANSWERS.entries()) {
   });
 }
 
-test("B35 every promise settles although the host never answers", async () => {
+test("every promise settles although the host never answers", async () => {
   const { clock, host, client } = bench();
   const lease = await within(clock, 20, client.acquire("held", { ttlMs: 60_000 }));
   host.always("*", { answer: "never" });
@@ -122,14 +122,14 @@ test("B35 every promise settles although the host never answers", async () => {
   assert.equal(clock.timers, 0);
 });
 
-test("B37 the first attempt after the term of a dead holder is granted", async () => {
+test("the first attempt after the term of a dead holder is granted", async () => {
   const { clock, client, rival } = bench();
   await within(clock, 20, rival().acquire("k", { ttlMs: 1_000, renew: "manual" }));
   await clock.advance(1_000);
   assert.ok(await within(clock, 20, client.tryAcquire("k")));
 });
 
-test("B40 held, unavailable and lost do not share a code", async () => {
+test("held, unavailable and lost do not share a code", async () => {
   const { clock, host, client, rival } = bench();
   await within(clock, 20, rival().acquire("k", { ttlMs: 60_000, holder: "alice" }));
   const held = client.acquire("k", { waitMs: 0 });
@@ -155,7 +155,7 @@ test("a wait that runs out is TIMEOUT, and leaves the queue", async () => {
   assert.ok(host.of("acquire").length <= 2);
 });
 
-test("K1 a second acquire that fails leaves the first lease alone", async () => {
+test("a second acquire that fails leaves the first lease alone", async () => {
   const { clock, client, rival } = bench();
   const lease = await within(clock, 20, client.acquire("k"));
   assert.equal(await within(clock, 20, client.tryAcquire("k")), undefined);
@@ -165,7 +165,7 @@ test("K1 a second acquire that fails leaves the first lease alone", async () => 
   assert.ok(await within(clock, 20, rival().tryAcquire("k")));
 });
 
-test("K2 a third party sees holder, fence and what is left", async () => {
+test("a third party sees holder, fence and what is left", async () => {
   const { clock, client, rival } = bench();
   assert.equal(await within(clock, 20, rival().inspect("k")), undefined);
   await within(clock, 20, client.acquire("k", { ttlMs: 5_000, holder: "alice" }));
@@ -175,7 +175,7 @@ test("K2 a third party sees holder, fence and what is left", async () => {
   assert.ok(info !== undefined && info.remainingMs > 4_900 && info.remainingMs <= 5_000);
 });
 
-test("K4 a grant that arrives after its term is given back, not handed out", async () => {
+test("a grant that arrives after its term is given back, not handed out", async () => {
   const { clock, host, client, rival } = bench({ latencyMs: 150 });
   const acquired = follow(client.acquire("k", { ttlMs: 200, waitMs: 0 }));
   await clock.advance(700);
@@ -186,7 +186,7 @@ test("K4 a grant that arrives after its term is given back, not handed out", asy
   assert.ok(await within(clock, 300, rival().tryAcquire("k", { ttlMs: 5_000 })));
 });
 
-test("K4 within the wait it tries again, and the last grant that is in time wins", async () => {
+test("within the wait it tries again, and the last grant that is in time wins", async () => {
   const { clock, host, client } = bench();
   host.next("acquire", { toHostMs: 150, toClientMs: 150 });
   const lease = await within(clock, 1_000, client.acquire("k", { ttlMs: 200, waitMs: 2_000 }));
@@ -194,7 +194,7 @@ test("K4 within the wait it tries again, and the last grant that is in time wins
   assert.ok(lease.fence > 1n);
 });
 
-test("B98 every request doubled has the effect of one", async () => {
+test("every request doubled has the effect of one", async () => {
   const { clock, host, client } = bench();
   host.always("*", { deliver: 3 });
   const lease = await within(clock, 20, client.acquire("k", { ttlMs: 1_000 }));

@@ -13,7 +13,7 @@ afterEach(() => {
   Object.assign(Holder.prototype, { answered, wake, renew });
 });
 
-test("B100 a trap while a lease is held is a loss, told at once", async () => {
+test("a trap while a lease is held is a loss, told at once", async () => {
   const { clock, client } = bench();
   const lease = await within(clock, 20, client.acquire("k", { ttlMs: 1_000 }));
   const released = () => lease.release();
@@ -26,7 +26,7 @@ test("B100 a trap while a lease is held is a loss, told at once", async () => {
   assert.equal(clock.timers, 0);
 });
 
-test("B100 a trap while a lease is sought fails the acquire", async () => {
+test("a trap while a lease is sought fails the acquire", async () => {
   const { clock, client } = bench();
   Holder.prototype.answered = trap;
   const acquired = client.acquire("k");
@@ -36,7 +36,7 @@ test("B100 a trap while a lease is sought fails the acquire", async () => {
   );
 });
 
-test("B100 a trap in a call fails that call and whatever else is awaited", async () => {
+test("a trap in a call fails that call and whatever else is awaited", async () => {
   const { clock, client } = bench();
   const lease = await within(clock, 20, client.acquire("k", { ttlMs: 1_000 }));
   const verified = follow(lease.verify());

@@ -44,7 +44,7 @@ for (const [name, respond] of [
   ["a redirect", () => Response.redirect("https://elsewhere.example.com", 307)],
   ["a failed fetch", () => Promise.reject(new TypeError("fetch failed"))],
 ] as const) {
-  test(`B75 over http ${name} is no answer, of unknown delivery`, async () => {
+  test(`over http ${name} is no answer, of unknown delivery`, async () => {
     const { fetch } = answering(respond);
     const host = http({ url: "https://leases.example.com", token: TOKEN, fetch });
     await assert.rejects(host.call(REQUEST, options()), (error: BackendError) => {
@@ -128,7 +128,7 @@ test("shard chooses the object", async () => {
   assert.deepEqual(objects.names, ["a"]);
 });
 
-test("B97 each attempt has a stub of its own, and an overloaded object is left alone", async () => {
+test("each attempt has a stub of its own, and an overloaded object is left alone", async () => {
   const reset = Object.assign(new Error("reset"), { retryable: true });
   const overloaded = Object.assign(new Error("overloaded"), { overloaded: true });
   const errors = [reset, overloaded];

@@ -3,7 +3,7 @@ import { test } from "node:test";
 import type { LeaseHandle } from "leasehold";
 import { bench, follow, leaseError, within } from "../support/bench.ts";
 
-test("B84 a lease travels as JSON and is carried on elsewhere", async () => {
+test("a lease travels as JSON and is carried on elsewhere", async () => {
   const { clock, client, rival } = bench();
   const first = await within(clock, 20, client.acquire("k", { ttlMs: 5_000, holder: "step" }));
   const text = JSON.stringify(first.detach());
@@ -19,7 +19,7 @@ test("B84 a lease travels as JSON and is carried on elsewhere", async () => {
   assert.deepEqual(await within(clock, 20, second.release()), { released: true });
 });
 
-test("B85 of two that resume a handle exactly one gets it", async () => {
+test("of two that resume a handle exactly one gets it", async () => {
   const { clock, client, rival } = bench();
   const lease = await within(clock, 20, client.acquire("k", { ttlMs: 5_000 }));
   const handle = await within(clock, 20, lease.transfer("next"));
@@ -37,7 +37,7 @@ test("B85 of two that resume a handle exactly one gets it", async () => {
   assert.equal((await within(clock, 20, client.inspect("k")))?.holder, "next");
 });
 
-test("B84 after a transfer the giver is inert, in quiet", async () => {
+test("after a transfer the giver is inert, in quiet", async () => {
   const { clock, host, client, events } = bench();
   const lease = await within(clock, 20, client.acquire("k", { ttlMs: 1_000 }));
   const transferred = lease.transfer("next");
@@ -83,7 +83,7 @@ test("a transfer without an answer loses the lease here", async () => {
   assert.equal(lease.signal.aborted, true);
 });
 
-test("B86 a detached lease renews no more and lapses by its term, unless it is resumed", async () => {
+test("a detached lease renews no more and lapses by its term, unless it is resumed", async () => {
   const { clock, host, client } = bench();
   const lease = await within(clock, 20, client.acquire("k", { ttlMs: 1_000 }));
   await clock.advance(80);

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { bench, follow, leaseError, within } from "../support/bench.ts";
 
-test("B01 loss found after the guarded block, by the first read; one settle, no release storm", async () => {
+test("loss found after the guarded block, by the first read; one settle, no release storm", async () => {
   const { clock, host, client } = bench();
   let seen: unknown;
   const run = client.run("k", { ttlMs: 200 }, (lease) => {
@@ -15,7 +15,7 @@ test("B01 loss found after the guarded block, by the first read; one settle, no 
   assert.equal(clock.timers, 0);
 });
 
-test("B02 the signal fires by the clock with the renewal still open", async () => {
+test("the signal fires by the clock with the renewal still open", async () => {
   const { clock, host, client } = bench();
   const lease = await within(clock, 20, client.acquire("k", { ttlMs: 1_000 }));
   host.always("renew", { answer: "never" });
@@ -26,7 +26,7 @@ test("B02 the signal fires by the clock with the renewal still open", async () =
   leaseError("LOST", { reason: "expired", key: "k", fence: 1n })(lease.signal.reason);
 });
 
-test("B03 a partition ends the lease within one term", async () => {
+test("a partition ends the lease within one term", async () => {
   const { clock, host, client, events } = bench();
   const lease = await within(clock, 20, client.acquire("k", { ttlMs: 10_000 }));
   const { signal } = lease;
@@ -40,7 +40,7 @@ test("B03 a partition ends the lease within one term", async () => {
   assert.equal(events.filter(({ type }) => type === "lost").length, 1);
 });
 
-test("B04 a renewal answered after the loss revives nothing", async () => {
+test("a renewal answered after the loss revives nothing", async () => {
   const { clock, host, client } = bench();
   const lease = await within(clock, 20, client.acquire("k", { ttlMs: 5_000 }));
   host.always("renew", {
@@ -55,7 +55,7 @@ test("B04 a renewal answered after the loss revives nothing", async () => {
   assert.equal(clock.timers, 0);
 });
 
-test("B06 in the abort listener the lease is already lost", async () => {
+test("in the abort listener the lease is already lost", async () => {
   const { clock, host, client } = bench();
   const lease = await within(clock, 20, client.acquire("k", { ttlMs: 1_000 }));
   host.always("renew", { answer: "never" });
@@ -76,7 +76,7 @@ for (const [name, pass] of [
   ["both clocks", "block"],
   ["the wall clock alone", "sleep"],
 ] as const) {
-  test(`B07 after a sleep that ${name} show the first read finds the loss`, async () => {
+  test(`after a sleep that ${name} show the first read finds the loss`, async () => {
     const { clock, client } = bench();
     const lease = await within(clock, 20, client.acquire("k", { ttlMs: 30_000 }));
     const { signal } = lease;
@@ -88,7 +88,7 @@ for (const [name, pass] of [
   });
 }
 
-test("B07 whoever awaited the client finds the signal aborted when it goes on", async () => {
+test("whoever awaited the client finds the signal aborted when it goes on", async () => {
   const { clock, client } = bench({ latencyMs: 0 });
   const lease = await within(clock, 0, client.acquire("k", { ttlMs: 1_000 }));
   const { signal } = lease;
@@ -97,7 +97,7 @@ test("B07 whoever awaited the client finds the signal aborted when it goes on", 
   assert.equal(await within(clock, 0, inspected), true);
 });
 
-test("B08 a blocked event loop does not keep a lease alive", async () => {
+test("a blocked event loop does not keep a lease alive", async () => {
   const { clock, client } = bench();
   const lease = await within(clock, 20, client.acquire("k", { ttlMs: 1_000 }));
   clock.block(1_300);
@@ -106,7 +106,7 @@ test("B08 a blocked event loop does not keep a lease alive", async () => {
   assert.equal(lease.remainingMs(), 0);
 });
 
-test("B10 renewing a lease that is over recreates nothing", async () => {
+test("renewing a lease that is over recreates nothing", async () => {
   const { clock, client } = bench();
   const lease = await within(clock, 20, client.acquire("k", { ttlMs: 100, renew: "manual" }));
   clock.block(150);
@@ -115,7 +115,7 @@ test("B10 renewing a lease that is over recreates nothing", async () => {
   assert.equal(await within(clock, 20, client.inspect("k")), undefined);
 });
 
-test("B11 three failed renewals are told, and cost nothing", async () => {
+test("three failed renewals are told, and cost nothing", async () => {
   const { clock, host, client } = bench();
   const lease = await within(clock, 20, client.acquire("k", { ttlMs: 10_000 }));
   const refused = new Error("connection refused");
@@ -134,7 +134,7 @@ test("B11 three failed renewals are told, and cost nothing", async () => {
   assert.equal(lease.held, true);
 });
 
-test("B14 every renewal fails: failures are told, then one loss", async () => {
+test("every renewal fails: failures are told, then one loss", async () => {
   const { clock, host, client, events } = bench();
   const lease = await within(clock, 20, client.acquire("k", { ttlMs: 1_000 }));
   host.always("renew", { answer: { error: new Error("down") } });
@@ -148,7 +148,7 @@ test("B14 every renewal fails: failures are told, then one loss", async () => {
   assert.equal(types.at(-1), "lost");
 });
 
-test("B15 the deadline is armed before acquire settles", async () => {
+test("the deadline is armed before acquire settles", async () => {
   const { clock, client } = bench();
   const standing = follow(client.acquire("k", { ttlMs: 1_000 }));
   await clock.advance(20);
@@ -158,7 +158,7 @@ test("B15 the deadline is armed before acquire settles", async () => {
   assert.ok(outcome.status === "fulfilled" && !outcome.value.held);
 });
 
-test("B18 a lost lease sends nothing and says nothing any more", async () => {
+test("a lost lease sends nothing and says nothing any more", async () => {
   const { clock, host, client, events } = bench();
   await within(clock, 20, client.acquire("k", { ttlMs: 1_000 }));
   host.always("*", { answer: "never" });
@@ -170,7 +170,7 @@ test("B18 a lost lease sends nothing and says nothing any more", async () => {
   assert.equal(clock.timers, 0);
 });
 
-test("B19 after a loss the same client acquires again, with a higher fence", async () => {
+test("after a loss the same client acquires again, with a higher fence", async () => {
   const { clock, client } = bench();
   const first = await within(clock, 20, client.acquire("k", { ttlMs: 1_000, renew: "manual" }));
   await clock.advance(1_100);
@@ -179,7 +179,7 @@ test("B19 after a loss the same client acquires again, with a higher fence", asy
   assert.ok(second.fence > first.fence);
 });
 
-test("B20 the holder that blocked is told no, while another holds a higher fence", async () => {
+test("the holder that blocked is told no, while another holds a higher fence", async () => {
   const { clock, client, rival } = bench();
   const stale = await within(clock, 20, client.acquire("k", { ttlMs: 1_000 }));
   const next = follow(rival().acquire("k"));
@@ -191,7 +191,7 @@ test("B20 the holder that blocked is told no, while another holds a higher fence
   assert.throws(() => stale.check(), leaseError("LOST"));
 });
 
-test("B92 with the clock frozen the lease seems held; verify() finds out", async () => {
+test("with the clock frozen the lease seems held; verify() finds out", async () => {
   const { clock, client } = bench();
   const lease = await within(clock, 20, client.acquire("k", { ttlMs: 1_000 }));
   clock.freeze();
@@ -201,7 +201,7 @@ test("B92 with the clock frozen the lease seems held; verify() finds out", async
   assert.equal(lease.held, false);
 });
 
-test("B112 a partition that heals just too late changes nothing", async () => {
+test("a partition that heals just too late changes nothing", async () => {
   const { clock, host, client } = bench();
   const lease = await within(clock, 20, client.acquire("k", { ttlMs: 10_000 }));
   host.always("*", { answer: { error: new Error("partition") }, deliver: 0 });

@@ -5,7 +5,7 @@ import { memory } from "leasehold/memory";
 import { ScriptedBackend, TestClock } from "leasehold/testing";
 import { bench, follow, leaseError, within } from "../support/bench.ts";
 
-test("B28 a release whose answer was lost is through at the second try", async () => {
+test("a release whose answer was lost is through at the second try", async () => {
   const { clock, host, client, rival } = bench();
   const lease = await within(clock, 20, client.acquire("k", { ttlMs: 60_000 }));
   host.next("release", { answer: { error: new Error("reset") } });
@@ -16,7 +16,7 @@ test("B28 a release whose answer was lost is through at the second try", async (
   assert.equal(first?.request.op, second?.request.op);
 });
 
-test("B41 releasing a lease that is over resolves at once, with at most one request", async () => {
+test("releasing a lease that is over resolves at once, with at most one request", async () => {
   const { clock, host, client } = bench();
   const lease = await within(clock, 20, client.acquire("k", { ttlMs: 1_000 }));
   clock.block(1_100);
@@ -25,7 +25,7 @@ test("B41 releasing a lease that is over resolves at once, with at most one requ
   assert.ok(host.of("release").length <= 1);
 });
 
-test("B44 a renewal in flight arms nothing after the release", async () => {
+test("a renewal in flight arms nothing after the release", async () => {
   const { clock, host, client } = bench();
   const lease = await within(clock, 20, client.acquire("k", { ttlMs: 1_000 }));
   host.next("renew", { toHostMs: 200, toClientMs: 200 });
@@ -41,7 +41,7 @@ test("B44 a renewal in flight arms nothing after the release", async () => {
   assert.equal(clock.timers, 0);
 });
 
-test("B45 acquire and release back to back: nothing is renewed afterwards", async () => {
+test("acquire and release back to back: nothing is renewed afterwards", async () => {
   const { clock, host, client } = bench();
   const released = client.acquire("k", { ttlMs: 1_000 }).then((lease) => lease.release());
   assert.deepEqual(await within(clock, 40, released), { released: true });
@@ -50,7 +50,7 @@ test("B45 acquire and release back to back: nothing is renewed afterwards", asyn
   assert.equal(clock.timers, 0);
 });
 
-test("B46 random interleavings of renew, release and dispose leave the key free", async () => {
+test("random interleavings of renew, release and dispose leave the key free", async () => {
   let seed = 1;
   const random = (below: number) => {
     seed = (seed * 48_271) % 2_147_483_647;
@@ -95,7 +95,7 @@ test("B46 random interleavings of renew, release and dispose leave the key free"
   }
 });
 
-test("B47 release beats a renewal: no loss, no rejection", async () => {
+test("release beats a renewal: no loss, no rejection", async () => {
   const { clock, host, client, events } = bench();
   const lease = await within(clock, 20, client.acquire("k", { ttlMs: 1_000 }));
   host.next("renew", { toHostMs: 100 });
@@ -107,7 +107,7 @@ test("B47 release beats a renewal: no loss, no rejection", async () => {
   assert.ok(events.every(({ type }) => type !== "lost" && type !== "renewfailed"));
 });
 
-test("B49 releasing twice, in turn and at once, is one request with one result", async () => {
+test("releasing twice, in turn and at once, is one request with one result", async () => {
   const { clock, host, client } = bench();
   const lease = await within(clock, 20, client.acquire("k"));
   const both = Promise.all([lease.release(), lease.release()]);
@@ -116,7 +116,7 @@ test("B49 releasing twice, in turn and at once, is one request with one result",
   assert.equal(host.of("release").length, 1);
 });
 
-test("B50 dispose awaits the release that is under way", async () => {
+test("dispose awaits the release that is under way", async () => {
   const { clock, host, client } = bench();
   const lease = await within(clock, 20, client.acquire("k"));
   const disposed = follow(
@@ -132,7 +132,7 @@ test("B50 dispose awaits the release that is under way", async () => {
   assert.equal(host.of("release").length, 1);
 });
 
-test("B53 the body's error wins over the release's, its value survives it", async () => {
+test("the body's error wins over the release's, its value survives it", async () => {
   const { clock, host, client, events } = bench();
   const down = { code: "UNAVAILABLE", reason: "read-only", message: "READONLY" };
   host.always("release", { answer: { response: { v: 1, outcome: "refused", ...down } } });
@@ -150,7 +150,7 @@ test("B53 the body's error wins over the release's, its value survives it", asyn
   assert.equal(events.filter(({ type }) => type === "releasefailed").length, 2);
 });
 
-test("B54 run() settles only after the body has, with LOST", async () => {
+test("run() settles only after the body has, with LOST", async () => {
   const { clock, host, client } = bench();
   host.always("renew", { answer: "never" });
   let signalled = false;
@@ -196,7 +196,7 @@ test("a body that fails for its own reason after a loss rejects with its own err
   await assert.rejects(within(clock, 100, run), mine);
 });
 
-test("B57 a host that refuses the release: it is not held here, and not confirmed", async () => {
+test("a host that refuses the release: it is not held here, and not confirmed", async () => {
   const { clock, host, client, events } = bench();
   const lease = await within(clock, 20, client.acquire("k"));
   const down = { code: "UNAVAILABLE", reason: "read-only", message: "READONLY" };
@@ -209,7 +209,7 @@ test("B57 a host that refuses the release: it is not held here, and not confirme
   leaseError("UNAVAILABLE")(last.error);
 });
 
-test("K10 a failed renewal releases nothing", async () => {
+test("a failed renewal releases nothing", async () => {
   const { clock, host, client } = bench();
   const lease = await within(clock, 20, client.acquire("k", { ttlMs: 1_000 }));
   host.next("renew", { answer: { error: new Error("reset") } });
@@ -219,7 +219,7 @@ test("K10 a failed renewal releases nothing", async () => {
   assert.equal(host.of("renew").length, 2);
 });
 
-test("K11 run() releases once, whatever it takes", async () => {
+test("run() releases once, whatever it takes", async () => {
   const { clock, host, client } = bench();
   const failure = { answer: { error: new Error("reset") } };
   host.next("release", failure, failure);
@@ -233,7 +233,7 @@ test("K11 run() releases once, whatever it takes", async () => {
   assert.equal(host.of("release").length, 3);
 });
 
-test("B93 the release outlives the handler", async () => {
+test("the release outlives the handler", async () => {
   const outliving: Promise<unknown>[] = [];
   const { clock, client } = bench({ waitUntil: (promise) => outliving.push(promise) });
   const lease = await within(clock, 20, client.acquire("k"));
@@ -260,7 +260,7 @@ test("a run() in which the lease was detached or handed over does not release it
   assert.equal(host.of("release").length, 0);
 });
 
-test("B102 listeners that call back in leave nothing torn", async () => {
+test("listeners that call back in leave nothing torn", async () => {
   const { clock, host, client } = bench();
   const lease = await within(clock, 20, client.acquire("k", { ttlMs: 1_000 }));
   const promises: Promise<unknown>[] = [];
@@ -279,7 +279,7 @@ test("B102 listeners that call back in leave nothing torn", async () => {
   assert.equal(clock.timers, 0);
 });
 
-test("B102 a host that calls back in while it is called leaves nothing torn", async () => {
+test("a host that calls back in while it is called leaves nothing torn", async () => {
   const clock = new TestClock();
   const inner = memory({ clock });
   let lease: Lease | undefined;
@@ -299,7 +299,7 @@ test("B102 a host that calls back in while it is called leaves nothing torn", as
   assert.equal(clock.timers, 0);
 });
 
-test("B101 a lease that has ended answers every call with a typed error or a value", async () => {
+test("a lease that has ended answers every call with a typed error or a value", async () => {
   const { clock, client } = bench();
   const lease = await within(clock, 20, client.acquire("k"));
   await within(clock, 20, lease.release());

@@ -5,7 +5,7 @@ import { BackendError, LeaseClient, systemClock } from "leasehold";
 import { memory } from "leasehold/memory";
 import { bench, follow, leaseError, within } from "../support/bench.ts";
 
-test("B13 renewals run again for a key that was lost before", async () => {
+test("renewals run again for a key that was lost before", async () => {
   const { clock, host, client } = bench();
   const first = await within(clock, 20, client.acquire("k", { ttlMs: 1_000 }));
   host.always("renew", { deliver: 0 });
@@ -17,7 +17,7 @@ test("B13 renewals run again for a key that was lost before", async () => {
   assert.equal(second.held, true);
 });
 
-test("B21 two failed renewals, then well again: held throughout", async () => {
+test("two failed renewals, then well again: held throughout", async () => {
   const { clock, host, client, events } = bench();
   const lease = await within(clock, 20, client.acquire("k", { ttlMs: 3_000 }));
   const failure = {
@@ -29,7 +29,7 @@ test("B21 two failed renewals, then well again: held throughout", async () => {
   assert.equal(events.filter(({ type }) => type === "renewfailed").length, 2);
 });
 
-test("B34 B66 a long wait keeps nothing but its one attempt and one timer", async () => {
+test("a long wait keeps nothing but its one attempt and one timer", async () => {
   const { clock, host, client, rival } = bench();
   await within(clock, 20, rival().acquire("k", { ttlMs: 86_400_000, renew: "manual" }));
   const acquired = follow(client.acquire("k", { waitMs: 3_600_000 }));
@@ -47,7 +47,7 @@ test("B34 B66 a long wait keeps nothing but its one attempt and one timer", asyn
   );
 });
 
-test("B58 B59 nobody listens, nobody awaits: no rejection goes unhandled", async () => {
+test("nobody listens, nobody awaits: no rejection goes unhandled", async () => {
   const unhandled: unknown[] = [];
   const note = (reason: unknown) => void unhandled.push(reason);
   process.on("unhandledRejection", note);
@@ -73,7 +73,7 @@ test("B58 B59 nobody listens, nobody awaits: no rejection goes unhandled", async
   }
 });
 
-test("B61 with the host down, few attempts with growing gaps fill the term", async () => {
+test("with the host down, few attempts with growing gaps fill the term", async () => {
   const { clock, host, client } = bench();
   const lease = await within(clock, 20, client.acquire("k", { ttlMs: 30_000 }));
   host.always("renew", { answer: { error: new Error("down") } });
@@ -86,7 +86,7 @@ test("B61 with the host down, few attempts with growing gaps fill the term", asy
 });
 
 for (const ttlMs of [100, 1_000, 1_250, 30_000]) {
-  test(`B62 a healthy host gets at most 4 renewals per term of ${ttlMs} ms`, async () => {
+  test(`a healthy host gets at most 4 renewals per term of ${ttlMs} ms`, async () => {
     const { clock, host, client } = bench({ latencyMs: 2 });
     const lease = await within(clock, 20, client.acquire("k", { ttlMs }));
     await clock.advance(ttlMs * 10);
@@ -95,7 +95,7 @@ for (const ttlMs of [100, 1_000, 1_250, 30_000]) {
   });
 }
 
-test("K3 a second lease on the key, then release: no timer is left", async () => {
+test("a second lease on the key, then release: no timer is left", async () => {
   const { clock, client } = bench();
   const first = await within(clock, 20, client.acquire("k", { ttlMs: 1_000 }));
   const second = follow(client.acquire("k", { ttlMs: 1_000 }));
@@ -108,7 +108,7 @@ test("K3 a second lease on the key, then release: no timer is left", async () =>
   assert.equal(clock.timers, 0);
 });
 
-test("K12 one failed renewal, then a healthy host: held for long", async () => {
+test("one failed renewal, then a healthy host: held for long", async () => {
   const { clock, host, client } = bench();
   const lease = await within(clock, 20, client.acquire("k", { ttlMs: 1_000 }));
   host.next("renew", { answer: { error: new Error("reset") } });
@@ -183,7 +183,7 @@ for (const [keepProcessAlive, exits] of [
   [false, true],
   [true, false],
 ]) {
-  test(`B64 a held lease ${exits ? "lets" : "does not let"} the process end with keepProcessAlive ${keepProcessAlive}`, async () => {
+  test(`a held lease ${exits ? "lets" : "does not let"} the process end with keepProcessAlive ${keepProcessAlive}`, async () => {
     const args = ["--input-type=module", "-e", PROGRAM, JSON.stringify({ keepProcessAlive })];
     const child = spawn(process.execPath, args, {
       cwd: new URL("../../..", import.meta.url),
@@ -199,7 +199,7 @@ for (const [keepProcessAlive, exits] of [
   });
 }
 
-test("B64 where timers are numbers, nothing is called on them", async () => {
+test("where timers are numbers, nothing is called on them", async () => {
   const timers = new Map<number, NodeJS.Timeout>();
   const clock = {
     ...systemClock,

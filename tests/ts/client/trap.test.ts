@@ -31,7 +31,7 @@ function exhaust(init: Init): () => void {
   };
 }
 
-describe("B100 B101 a trap ends the call it happens in, not the next", () => {
+describe("a trap ends the call it happens in, not the next", () => {
   test("in the client: other leases live on, new ones are to be had", async () => {
     const leases = new LeaseClient(memory());
     const spared = await leases.acquire("spared", { ttlMs: 60_000 });

@@ -20,7 +20,7 @@ const BAD_TIMES: readonly unknown[] = [
 ];
 
 for (const ttlMs of [...BAD_TIMES, 1, 99, 86_400_001, 2 ** 31]) {
-  test(`B71 ttlMs ${inspect(ttlMs)} is INVALID before any I/O`, async () => {
+  test(`ttlMs ${inspect(ttlMs)} is INVALID before any I/O`, async () => {
     const { clock, host, client } = bench();
     const options = { ttlMs } as AcquireOptions;
     await assert.rejects(client.acquire("k", options), leaseError("INVALID", { reason: "ttlMs" }));
@@ -34,7 +34,7 @@ for (const ttlMs of [...BAD_TIMES, 1, 99, 86_400_001, 2 ** 31]) {
 }
 
 for (const ttlMs of [100, 999, 1_000, 1_500, 86_400_000]) {
-  test(`B71 ttlMs ${ttlMs} reaches the host as it is`, async () => {
+  test(`ttlMs ${ttlMs} reaches the host as it is`, async () => {
     const { clock, host, client } = bench({ latencyMs: 2 });
     await within(clock, 20, client.acquire("k", { ttlMs }));
     assert.equal(host.requests[0]?.request.ttlMs, ttlMs);
@@ -51,7 +51,7 @@ for (const waitMs of [...BAD_TIMES.slice(1), 86_400_001]) {
 }
 
 for (const text of ["", "\ud800", "a\udc00b", "k".repeat(10_000), 5, null, {}, Symbol("k")]) {
-  test(`B79 the text ${inspect(text).slice(0, 20)} is INVALID as key and as holder`, async () => {
+  test(`the text ${inspect(text).slice(0, 20)} is INVALID as key and as holder`, async () => {
     const { clock, host, client } = bench();
     const bad = text as string;
     await assert.rejects(client.acquire(bad), leaseError("INVALID", { reason: "key" }));
@@ -69,7 +69,7 @@ for (const text of ["", "\ud800", "a\udc00b", "k".repeat(10_000), 5, null, {}, S
 }
 
 for (const text of ["café", "cafe\u0301", "ключ🔒", "\0x", 'a"b\\c\n', "{}", " "]) {
-  test(`B79 B72 the text ${inspect(text)} is kept as it is, as key and as holder`, async () => {
+  test(`the text ${inspect(text)} is kept as it is, as key and as holder`, async () => {
     const { clock, host, client } = bench();
     const lease = await within(clock, 20, client.acquire(text, { holder: text }));
     assert.equal(lease.key, text);
@@ -79,14 +79,14 @@ for (const text of ["café", "cafe\u0301", "ключ🔒", "\0x", 'a"b\\c\n', "{
   });
 }
 
-test("B79 keys that differ only in Unicode form are different keys", async () => {
+test("keys that differ only in Unicode form are different keys", async () => {
   const { clock, client } = bench();
   await within(clock, 20, client.acquire("café"));
   assert.ok(await within(clock, 20, client.tryAcquire("cafe\u0301")));
 });
 
 for (const holder of ["12345", "1e3", "true", "null", "{}", "12345678901234567890"]) {
-  test(`B72 the holder ${holder} stays text`, async () => {
+  test(`the holder ${holder} stays text`, async () => {
     const { clock, client, rival } = bench();
     const lease = await within(clock, 20, client.acquire("k", { holder }));
     assert.equal(lease.holder, holder);
@@ -95,7 +95,7 @@ for (const holder of ["12345", "1e3", "true", "null", "{}", "1234567890123456789
   });
 }
 
-test("B72 a fence is exact beyond 2^53", async () => {
+test("a fence is exact beyond 2^53", async () => {
   const { clock, host, client } = bench();
   const id = "0123456789abcdef0123456789abcdef";
   const fence = "9007199254740993";

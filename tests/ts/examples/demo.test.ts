@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
-test("the demo: take-over after a cut-off, and the stale write refused (B17)", async () => {
+test("the demo: take-over after a cut-off, and the stale write refused", async () => {
   const main = fileURLToPath(new URL("../../../examples/demo/main.ts", import.meta.url));
   const { stdout } = await promisify(execFile)(process.execPath, [main], { timeout: 60_000 });
   assert.match(stdout, /anna's late write, under fence 1: 409/);

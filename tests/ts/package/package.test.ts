@@ -38,7 +38,7 @@ describe("the packed package in Node", () => {
   });
   after(() => project[Symbol.asyncDispose]());
 
-  test("brings no dependency, the licences and the README (B108)", async () => {
+  test("brings no dependency, the licences and the README", async () => {
     const manifest = (await project.json("node_modules/leasehold/package.json")) as Manifest;
     assert.equal(manifest.dependencies, undefined);
     const lock = (await project.json("package-lock.json")) as { packages: object };
@@ -50,7 +50,7 @@ describe("the packed package in Node", () => {
     await project.node("files.js");
   });
 
-  test("every declared entry can be imported, those for Workers there (B107)", async () => {
+  test("every declared entry can be imported, those for Workers there", async () => {
     const manifest = (await project.json("node_modules/leasehold/package.json")) as Manifest;
     const entries = Object.keys(manifest.exports)
       .filter((name) => !name.endsWith(".json") && !name.startsWith("./host"))
@@ -107,7 +107,7 @@ describe("the packed package in Node", () => {
     nodenext: { module: "nodenext", moduleResolution: "nodenext" },
     bundler: { module: "esnext", moduleResolution: "bundler" },
   })) {
-    test(`its types are found and sound with module resolution ${name} (B104)`, async () => {
+    test(`its types are found and sound with module resolution ${name}`, async () => {
       await project.write({
         "tsconfig.json": tsconfig({ ...resolution, skipLibCheck: false, types: [] }),
         "use.ts": `

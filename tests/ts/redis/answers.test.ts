@@ -53,7 +53,7 @@ function carriedOut(endpoint: RestEndpoint, kind: FaultKind): Promise<void> {
 
 for (const [name, fault] of FAULTS) {
   describe(`Redis: a request that ${name}`, () => {
-    test("acquire: one fence, no orphan (B25)", async () => {
+    test("acquire: one fence, no orphan", async () => {
       const endpoint = await warm();
       const key = freshKey();
       const rule = next(endpoint, fault);
@@ -67,7 +67,7 @@ for (const [name, fault] of FAULTS) {
       await rival.release();
     });
 
-    test("a single attempt: granted, or taken back (B27)", async () => {
+    test("a single attempt: granted, or taken back", async () => {
       const endpoint = await warm();
       const key = freshKey();
       next(endpoint, fault);
@@ -108,7 +108,7 @@ for (const [name, fault] of FAULTS) {
       await lease.release();
     });
 
-    test("release: has released, and frees nobody else's lease (B28)", async () => {
+    test("release: has released, and frees nobody else's lease", async () => {
       const endpoint = await warm();
       const key = freshKey();
       const lease = await client(endpoint).acquire(key, { ttlMs: LONG });
@@ -181,7 +181,7 @@ describe("Redis: answers later than an attempt lasts", () => {
     assert.ok(await client(endpoint).tryAcquire(key));
   });
 
-  test("a renewal that is carried out after the release brings nothing back (B10)", async () => {
+  test("a renewal that is carried out after the release brings nothing back", async () => {
     const endpoint = await warm();
     const key = freshKey();
     const lease = await client(endpoint).acquire(key, { ttlMs: LONG, renew: "manual" });

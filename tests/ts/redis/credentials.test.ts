@@ -31,7 +31,7 @@ function sender(endpoint: RestEndpoint) {
 }
 
 describe("Redis credentials", () => {
-  test("what does not hold the key opens nothing, and is told so (K7)", async () => {
+  test("what does not hold the key opens nothing, and is told so", async () => {
     const endpoint = await redis.endpoint();
     const send = sender(endpoint);
     const key = freshKey();
@@ -69,7 +69,7 @@ describe("Redis credentials", () => {
     ["cancelled", "cancelled", (endpoint, first) => sender(endpoint)(op.cancel(first))],
   ];
   for (const [name, reason, end] of endings) {
-    test(`a lease that is ${name} opens nothing any more, before and after the next grant (B10)`, async () => {
+    test(`a lease that is ${name} opens nothing any more, before and after the next grant`, async () => {
       const endpoint = await redis.endpoint();
       const send = sender(endpoint);
       const first = { ...op.acquire(freshKey()), ttlMs: name === "expired" ? 100 : LONG };

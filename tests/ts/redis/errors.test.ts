@@ -133,7 +133,7 @@ describe("Redis errors: the service", () => {
   }
 
   for (const answer of ["null", "[]", "17", '"OK"', "[[1],{}]", '["granted"]', '["held"]']) {
-    test(`the result ${answer} is UNAVAILABLE, never a held key (B75)`, async () => {
+    test(`the result ${answer} is UNAVAILABLE, never a held key`, async () => {
       const endpoint = await redis.endpoint();
       const replaced: typeof fetch = async () => new Response(`{"result":${answer}}`);
       const leases = client(endpoint, { endpoint: { fetch: replaced } });
@@ -210,7 +210,7 @@ describe("Redis errors: the server", () => {
     await assertRefused(endpoint, "DENIED", "no-scripts");
   });
 
-  test("READONLY, MISCONF: no grant, and a release says that it is not through (B57)", async () => {
+  test("READONLY, MISCONF: no grant, and a release says that it is not through", async () => {
     const faults: readonly Fault[] = [
       { kind: "read-only-replica" },
       { kind: "reply-error", error: "MISCONF Errors writing to the AOF file: No space left" },
@@ -272,7 +272,7 @@ describe("Redis errors: the server", () => {
   });
 });
 
-describe("Redis errors: foreign values (B42)", () => {
+describe("Redis errors: foreign values", () => {
   const foreign: readonly [string, string[], string[]][] = [
     ["string", ["SET"], ["a user's text"]],
     ["hash", ["HSET"], ["field", "value"]],

@@ -90,7 +90,7 @@ describe("Redis rows", () => {
     }
   });
 
-  test("all records of a key lie in one slot of a cluster, whatever the key is (B110)", async () => {
+  test("all records of a key lie in one slot of a cluster, whatever the key is", async () => {
     const endpoint = await redis.endpoint();
     const keys = [
       "plain",

@@ -9,7 +9,7 @@ const redis = suite();
 for (const supportsKeyLocking of [true, false]) {
   const server = supportsKeyLocking ? "a server with key locking" : "a plain server";
   describe(`Redis script cache: ${server}`, () => {
-    test("flushed before each operation, each is carried out once (B73)", async () => {
+    test("flushed before each operation, each is carried out once", async () => {
       const endpoint = await redis.endpoint({ supportsKeyLocking });
       const key = freshKey();
       const rule = endpoint.faults.add({ kind: "script-flush" }, { times: Infinity });

@@ -204,7 +204,7 @@ describe("Redis waiting: hints", () => {
     });
   }
 
-  test("streams that close midway cost latency only (K9)", async () => {
+  test("streams that close midway cost latency only", async () => {
     const endpoint = await redis.endpoint();
     const key = freshKey();
     const holder = await client(endpoint).acquire(key, { ttlMs: LONG });
@@ -276,7 +276,7 @@ function missing(faults: RestEndpoint["faults"], status: number): void {
 }
 
 describe("Redis waiting: what it costs", () => {
-  test("each waiter asks at growing gaps, twice in the first second and under once after (B90)", async () => {
+  test("each waiter asks at growing gaps, twice in the first second and under once after", async () => {
     const endpoint = await redis.endpoint();
     const key = freshKey();
     const holder = await client(endpoint).acquire(key, { ttlMs: LONG });
@@ -302,7 +302,7 @@ describe("Redis waiting: what it costs", () => {
     await holder.release();
   });
 
-  test("a failing endpoint is asked ever more rarely (B89)", async () => {
+  test("a failing endpoint is asked ever more rarely", async () => {
     const endpoint = await redis.endpoint();
     endpoint.faults.add({ kind: "status", status: 503, body: "html" }, { times: Infinity });
     const waiters = Array.from({ length: 20 }, () =>

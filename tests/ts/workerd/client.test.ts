@@ -24,12 +24,12 @@ test("a lease is renewed for as long as its handler works", async () => {
   assert.deepEqual(await call("work"), { fence: "1", held: true });
 });
 
-test("handlers of one isolate share a client and take turns (B94)", async () => {
+test("handlers of one isolate share a client and take turns", async () => {
   const all = await Promise.all(["work", "work", "work"].map((name) => call(name, "turns")));
   assert.deepEqual(all.map(({ fence }) => fence).sort(), ["1", "2", "3"]);
 });
 
-test("a lease abandoned by its handler is not renewed and ends with its term (B93)", async () => {
+test("a lease abandoned by its handler is not renewed and ends with its term", async () => {
   assert.deepEqual(await call("abandon"), { fence: "1" });
   // A second invocation waits its turn: the isolate is as good as new.
   assert.deepEqual(await call("work", "abandon"), { fence: "2", held: true });

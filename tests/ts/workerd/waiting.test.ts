@@ -91,7 +91,7 @@ test("the alarm serves a waiter when the holder is gone for good", async () => {
   assert.equal(await host.alarmAt(), null);
 });
 
-test("without any alarm, the next request serves the waiter (B95)", async () => {
+test("without any alarm, the next request serves the waiter", async () => {
   const host = object("lost alarm");
   await host.call(acquire("k", { ttlMs: 300 }));
   const [waiting] = await inOrder(host, "k", ["b"]);

@@ -18,6 +18,9 @@ pub(crate) fn config(settings: &JsValue) -> Result<Config, Invalid> {
         ttl(&js::field(settings, "ttlMs"))?,
     );
     config.wait = parse_wait(whole(&js::field(settings, "waitMs")).unwrap_or(u64::MAX))?;
+    config.limit = whole(&js::field(settings, "timeoutMs"))
+        .map(Span::from_millis)
+        .or(Config::usual_limit(config.wait));
     config.reentrant = js::field(settings, "reentrant").is_truthy();
     config.renewal = schedule(settings)?;
     Ok(config)

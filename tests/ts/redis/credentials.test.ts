@@ -42,7 +42,6 @@ describe("Redis credentials", () => {
       { lease: "0".repeat(32) },
       { lease: fence.padStart(32, "0") },
       { holder: "bob" },
-      { holder: lease.id },
       { holder: "" },
       {},
     ];

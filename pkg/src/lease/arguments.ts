@@ -1,9 +1,12 @@
 /** What the methods of a client and a lease can be told, and the table that each is checked by. */
 
+import { ambientWaitUntil } from "#wait-until";
 import {
   between,
+  type Check,
   callback,
   flag,
+  hasMethod,
   having,
   millis,
   nested,
@@ -60,14 +63,20 @@ export interface LeaseClientOptions {
   readonly keepProcessAlive?: boolean;
 }
 
-const WAIT_UNTIL = {
-  ...callback,
-  hint: (value: unknown) =>
-    hasWaitUntil(value) ? "pass (promise) => ctx.waitUntil(promise)" : undefined,
+const WAIT_UNTIL: Check = {
+  must: "a function that needs no object to be called on",
+  is: (value) => callback.is(value) && (ambientWaitUntil !== undefined || !isBare(value)),
+  hint: (value) =>
+    hasMethod(value, "waitUntil") || callback.is(value)
+      ? "pass (promise) => ctx.waitUntil(promise)"
+      : undefined,
 };
 
-function hasWaitUntil(value: unknown): boolean {
-  return having("", "waitUntil").is(value);
+/** Whether it is the runtime's own method without its object: nothing else would tell, but at use. */
+function isBare(method: unknown): boolean {
+  const { name } = method as { name: string };
+  const isNative = /\{\s*\[native code\]\s*\}$/.test(Function.prototype.toString.call(method));
+  return isNative && name === "waitUntil";
 }
 
 export const CLIENT: Table<LeaseClientOptions> = {

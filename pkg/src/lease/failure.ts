@@ -22,31 +22,33 @@ const MISTAKE = new RegExp(
 
 const CLASSES = new Set(["TypeError", "ReferenceError", "SyntaxError"]);
 
-const BROKEN: Verdict = { code: "INVALID", reason: "broken-backend" };
-
 /**
  * What an exception in place of an answer means: a mistake in the program, which every other
  * attempt would repeat, or something that may pass.
  *
- * @param what - What was tried, as a sentence's beginning.
+ * @param who - Who was asked, as a sentence's beginning.
+ * @param how - The option by which it was asked.
  */
-export function failureOf(error: unknown, what: string): BackendError {
+export function failureOf(error: unknown, who: string, how = "backend"): BackendError {
   try {
     if (BackendError.is(error)) return error;
     return isMistake(error)
-      ? mistake(`${what} threw ${classOf(error)}: ${wordsOf(error)}`, error)
-      : new BackendError(`${what} gave no answer: ${classOf(error)}.`, {
+      ? mistake(`${how} threw ${classOf(error)}: ${wordsOf(error)}`, error, {
+          code: "INVALID",
+          reason: how,
+        })
+      : new BackendError(`${who} gave no answer: ${classOf(error)}.`, {
           delivery: "unknown",
           cause: error,
         });
   } catch {
     // Not even to be looked at.
-    return new BackendError(`${what} gave no answer.`, { delivery: "unknown" });
+    return new BackendError(`${who} gave no answer.`, { delivery: "unknown" });
   }
 }
 
 /** A failure that is told at once, since nothing but a change of the program mends it. */
-export function mistake(message: string, cause: unknown, verdict = BROKEN): BackendError {
+export function mistake(message: string, cause: unknown, verdict: Verdict): BackendError {
   return new BackendError(message, { delivery: "never", verdict, cause });
 }
 

@@ -26,6 +26,15 @@ impl Script {
         [flag, PRELUDE, self.body].concat()
     }
 
+    /// The command that is called on this line of the text, counted from 1.
+    pub(super) fn called_on(&self, line: usize, key_locking: bool) -> Option<String> {
+        let text = self.text(key_locking);
+        let line = text.split('\n').nth(line.checked_sub(1)?)?;
+        let (_, call) = line.split_once("call('")?;
+        let (command, _) = call.split_once('\'')?;
+        Some(command.into())
+    }
+
     /// The text's SHA-1, in hexadecimal.
     pub const fn hash(&self, key_locking: bool) -> &'static str {
         if key_locking {
@@ -51,24 +60,24 @@ macro_rules! scripts {
 
 scripts! {
     ACQUIRE = "acquire",
-        "95c3dbd3e4bf98dc7a1bc2efa3f003da1e38da43",
-        "27ce88515d8dad2f504db95610b6b57e6d200378";
+        "7b8166620b793cb72cf949895913b729ac9c2a03",
+        "3ad85bc204472995ddfe2cdaaae5ecfeb6a3c1fc";
     CANCEL = "cancel",
-        "4236cff36c0c56ab2375702afbe7a491c66c3aa6",
-        "e4ed5a5793dfa5d07d58069c72fb3c1031237a36";
+        "6a296ea80a14dacb3f1cccd29d85bf4c514b13f8",
+        "e05ac34007f091466585268ef96f67ebd5fce059";
     INSPECT = "inspect",
-        "e6854c0df6ee5d2319f3faf0b7189fed02b23712",
-        "f2a3e997b3291b3fa21b83e4cc3ed438dc964bf3";
+        "6d6cc44c03eb6cac2db32e488a911059729937cb",
+        "01906e4ece19defa125fc4d529a52b144861f896";
     RELEASE = "release",
-        "0c1b26d2c8a4a160f4c98d14b2478d76b8269f30",
-        "40881d43aa2a5c5f50d18ae31abfaaae8220caa9";
+        "ee93dc1aa1e10421d67a1dc76efb0122f2f25bc6",
+        "dc92e7b4ffbcab16538a5b40012593891453abf0";
     RENEW = "renew",
-        "c170690443a771ad1f009c7d846a2a7d7c95ffd7",
-        "5368d54319d7a32dee3df27b68fe9ee8136faea0";
+        "a462e0253078dbb87bbef00afbef62977a4c4375",
+        "3025a596e2e06054609145a559100114ba2273ae";
     REVOKE = "revoke",
-        "5f9f58ac3bd14b33dfc49edf25745e0f184ae2ff",
-        "212cc9b8039a586b8752bb76add79a7eaa2aa269";
+        "5956011802678956f4589312ab4d944df7083591",
+        "1f223223518a7de21800176a4b1c0f4878c6d1d0";
     TRANSFER = "transfer",
-        "41ce0e20921185cb612e07cf7b2ea1f333640627",
-        "c372880a37f8bbfdeb096181c5718e719169540b";
+        "3244dc8bf57f103669716034e832d27b8e761b62",
+        "079df49602777d19feb337a53f56fe9c13614ed6";
 }

@@ -91,7 +91,7 @@ export function redis(options: RedisOptions): LeaseBackend {
 
 type Step =
   | { readonly type: "done"; readonly response: WireResponse }
-  | { readonly type: "failed" }
+  | { readonly type: "failed"; readonly word?: string }
   | { readonly type: "rest"; readonly gapMs: number; readonly channel: string }
   | { readonly type: "send"; readonly command: string[]; readonly timeoutMs: number };
 
@@ -129,9 +129,7 @@ class RedisHost implements LeaseBackend {
           case "done":
             return step.response;
           case "failed":
-            throw new BackendError("The server's reply does not say what became of the command.", {
-              delivery: "unknown",
-            });
+            throw unclear(step.word);
           case "rest":
             await waker.rest(step.gapMs, step.channel);
             step = begun.poll() as Step;
@@ -189,7 +187,11 @@ class RedisHost implements LeaseBackend {
       reply = await abortable(this.#connection.send(command, signal), signal);
     } catch (error) {
       if (BackendError.is(error)) throw error;
-      if (isServersWord(error)) return call.refused(error.message);
+      if (isServersWord(error)) {
+        const step = call.refused(error.message) as Step;
+        const [word = ""] = error.message.split(" ", 1);
+        return step.type === "failed" ? { ...step, word } : step;
+      }
       throw noAnswer(error);
     } finally {
       clearTimeout(timer);
@@ -197,6 +199,11 @@ class RedisHost implements LeaseBackend {
     }
     return call.replied(Array.isArray(reply) ? reply.map(String) : []);
   }
+}
+
+/** The word that an error begins with is the server's own, and no secret. */
+function unclear(word = "something unreadable"): BackendError {
+  return new BackendError(`The server answered ${word}: what became of the command is unknown.`);
 }
 
 /** Without the cause itself: clients put the command into their errors, and with it secrets. */

@@ -51,7 +51,7 @@ describe("Redis settings: upstashFromEnv", () => {
         const reason = names.find((other) => other !== name);
         for (const empty of [{}, { [String(reason)]: "" }]) {
           const made = () => upstashFromEnv({ [name]: value, ...empty });
-          assert.throws(made, leaseError("INVALID", { reason }));
+          assert.throws(made, leaseError("INVALID", { reason: String(reason) }));
         }
       }
     }

@@ -38,7 +38,7 @@ const CLIENT: Check = {
   must: "a client of @upstash/redis that was made with a URL and a token",
   is: (value) => {
     const { url, token } = credentialsOf(value as object);
-    return typeof url === "string" && url !== "" && token !== "";
+    return URL_TEXT.is(url) && TOKEN.is(token);
   },
 };
 

@@ -1,5 +1,13 @@
 import type { LeaseBackend } from "../lease/backend.js";
-import { type Check, callback, flag, optionsOf, required, type Table } from "../lease/check.js";
+import {
+  type Check,
+  callback,
+  flag,
+  optionsOf,
+  peek,
+  required,
+  type Table,
+} from "../lease/check.js";
 import { failureOf } from "../lease/failure.js";
 import { baseUrl, bearer, bodyOf, foreignAnswer, TOKEN, URL_TEXT } from "./endpoint.js";
 import { pairFrom } from "./environment.js";
@@ -75,7 +83,7 @@ export function upstash(options: UpstashOptions): LeaseBackend {
 }
 
 function located(options: UpstashOptions): UpstashSettings & { url: string; token: string } {
-  if (Object(options).redis === undefined) {
+  if (peek(options, "redis") === undefined) {
     return optionsOf(OPTIONS, options);
   }
   const { redis, ...settings } = optionsOf(OF_CLIENT, options);

@@ -136,6 +136,11 @@ function quiet<T>(read: () => T): T | undefined {
   }
 }
 
+/** A field of something that may be anything; of what can't be read, nothing. */
+export function peek(value: unknown, name: string): unknown {
+  return quiet(() => Reflect.get(Object(value), name));
+}
+
 /** What a value is, in words that tell nothing of what is in it. */
 export function kindOf(value: unknown): string {
   const kind = quiet(() => {

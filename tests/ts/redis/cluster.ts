@@ -35,8 +35,8 @@ export class RedisCluster {
     await first?.send("CLUSTER", "MEET", "127.0.0.1", String(second?.port), String(buses[1]));
     for (const connection of direct) {
       await eventually("the cluster is whole", async () => {
-        const info = await ask(connection, "CLUSTER", "INFO");
-        return /cluster_state:ok[^]*cluster_slots_ok:16384[^]*cluster_size:2/.test(info ?? "");
+        const info = (await ask(connection, "CLUSTER", "INFO")) ?? "";
+        return info.includes("cluster_state:ok") && info.includes("cluster_size:2");
       });
       connection.close();
     }

@@ -29,10 +29,11 @@ const TAKEN_FOR_A_BACKEND: readonly (readonly [
   [(value) => typeof value === "function", "call it, such as memory()"],
 ];
 
-/** What a client asks. Remote stubs seem to have any method, and so a `call`. */
+/** What a client asks. Functions have a `call`, and so do remote stubs, as any other method. */
 export const BACKEND: Check = {
   must: "a backend, such as durableObject(env.LEASES)",
-  is: (value) => hasMethod(value, "call") && !hasMethod(value, "capabilities"),
+  is: (value) =>
+    typeof value === "object" && hasMethod(value, "call") && !hasMethod(value, "capabilities"),
   hint: (value) => {
     const hint = TAKEN_FOR_A_BACKEND.find(([is]) => is(value))?.[1];
     return typeof hint === "function" ? hint(value) : hint;

@@ -68,6 +68,7 @@ const ODD: Readonly<Record<string, unknown>> = {
   "a map": new Map(),
   "an error": new Error("odd"),
   "a promise": Promise.resolve("k"),
+  // biome-ignore lint/suspicious/noThenProperty: that is what is odd about it
   "a thenable": { then: oops },
   bytes: new Uint8Array(4),
   "a boxed text": new String("k"),

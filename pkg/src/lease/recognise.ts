@@ -12,9 +12,9 @@ const TAKEN_FOR_A_BACKEND: readonly (readonly [
     "pass http({ url, token }) of leasehold/http, or upstash({ url, token }) of leasehold/upstash",
   ],
   [(value) => hasMethod(value, "then"), "await it"],
+  [(value) => hasMethod(value, "fetch"), "pass durableObject(env.LEASES), not a stub or a service"],
   [isNamespace, "pass durableObject(namespace) of leasehold/durable-object"],
   [(value) => hasMethod(value, "acquire", "inspect"), "that is a client already"],
-  [(value) => hasMethod(value, "fetch"), "pass durableObject(env.LEASES), not a stub or a service"],
   [
     (value) => hasMethod(value, "sendCommand", "duplicate"),
     "pass nodeRedis(client) or ioredis(client)",

@@ -55,7 +55,7 @@ describe("the packed package in Node", () => {
     const entries = Object.keys(manifest.exports)
       .filter((name) => !name.endsWith(".json") && !name.startsWith("./host"))
       .map((name) => name.replace(".", "leasehold"));
-    assert.ok(entries.length >= 7);
+    assert.ok(entries.length >= 9);
     const imports = entries.map((name) => `await import(${JSON.stringify(name)});`);
     await project.write({ "imports.js": imports.join("\n") });
     await project.node("imports.js");
@@ -114,11 +114,13 @@ describe("the packed package in Node", () => {
           import { type Lease, LeaseClient, LeaseError } from "leasehold";
           import { memory } from "leasehold/memory";
           import { durableObject } from "leasehold/durable-object";
-          import { http } from "leasehold/http";
+          import { http, httpFromEnv } from "leasehold/http";
+          import { ioredis } from "leasehold/ioredis";
+          import { nodeRedis } from "leasehold/node-redis";
           import { redis } from "leasehold/redis";
           import { ScriptedBackend, TestClock } from "leasehold/testing";
           import { upstash, upstashFromEnv } from "leasehold/upstash";
-          export const used = [durableObject, http, redis, ScriptedBackend, TestClock, upstash, upstashFromEnv, LeaseError];
+          export const used = [durableObject, http, httpFromEnv, ioredis, nodeRedis, redis, ScriptedBackend, TestClock, upstash, upstashFromEnv, LeaseError];
           export async function hold(): Promise<bigint> {
             const lease: Lease = await new LeaseClient(memory()).acquire("a", { ttlMs: 1_000 });
             // @ts-expect-error a fence is not a number

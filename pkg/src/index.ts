@@ -1,3 +1,5 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
 export type {
   CallOptions,
   Capabilities,
@@ -23,4 +25,4 @@ export {
 export { type LeaseEvent, type LeaseEventMap, LeaseNotice } from "./lease/events.js";
 export type { LeaseHandle } from "./lease/handle.js";
 export { Lease } from "./lease/lease.js";
-export type { LeaseState, ReleaseResult } from "./lease/session.js";
+export type { LeaseState, ReleaseResult } from "./lease/state.js";

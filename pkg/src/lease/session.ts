@@ -6,18 +6,8 @@ import { BackendError, checked, type Failure, LeaseError, toLeaseError } from ".
 import { type LeaseEvent, LeaseNotice } from "./events.js";
 import type { LeaseHandle } from "./handle.js";
 import { Lease } from "./lease.js";
+import type { LeaseState, ReleaseResult } from "./state.js";
 import type { Send, Step, StepEvent } from "./step.js";
-
-/** Where a lease stands. */
-export type LeaseState = "held" | "releasing" | "released" | "transferred" | "detached" | "lost";
-
-/** How a release ended. */
-export interface ReleaseResult {
-  /** Whether the host has the lease back, by this release. */
-  readonly released: boolean;
-  /** Why not: `unconfirmed`, or how the lease had ended before. */
-  readonly reason?: string;
-}
 
 /** What all sessions of a client share. */
 export interface Surroundings {

@@ -12,7 +12,7 @@ import { Project } from "./project.ts";
 import { readmeFile } from "./readme.ts";
 
 interface Manifest {
-  readonly exports: Record<string, unknown>;
+  readonly exports: Record<string, { readonly default?: string }>;
   readonly dependencies?: unknown;
 }
 
@@ -52,9 +52,9 @@ describe("the packed package in Node", () => {
 
   test("every declared entry can be imported, those for Workers there", async () => {
     const manifest = (await project.json("node_modules/leasehold/package.json")) as Manifest;
-    const entries = Object.keys(manifest.exports)
-      .filter((name) => !name.endsWith(".json") && !name.startsWith("./host"))
-      .map((name) => name.replace(".", "leasehold"));
+    const entries = Object.entries(manifest.exports)
+      .filter(([, { default: file }]) => file?.startsWith("./dist/default/"))
+      .map(([name]) => name.replace(".", "leasehold"));
     assert.ok(entries.length >= 7);
     const imports = entries.map((name) => `await import(${JSON.stringify(name)});`);
     await project.write({ "imports.js": imports.join("\n") });
@@ -79,7 +79,7 @@ describe("the packed package in Node", () => {
     const token = "a-token-for-the-newcomer";
     await using workers = await Workers.start({
       name: "leasehold",
-      entry: new URL("../../../pkg/dist/host/worker.js", import.meta.url),
+      entry: new URL(import.meta.resolve("leasehold/worker")),
       durableObjects: { LEASES: "LeaseHost" },
       vars: { LEASEHOLD_TOKENS: token },
     });

@@ -2,6 +2,7 @@
 
 mod bench;
 mod check;
+mod chromium;
 mod core_alone;
 mod debian;
 mod demo;

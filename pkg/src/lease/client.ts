@@ -3,13 +3,7 @@ import { acquireAll, type LeaseSet } from "../coordination/lease-set.js";
 import type { LeaseBackend, WireResponse } from "./backend.js";
 import { type Clock, systemClock } from "./clock.js";
 import { closeAll, closed } from "./close.js";
-import {
-  BackendError,
-  checked,
-  type Failure,
-  LeaseError,
-  toLeaseError,
-} from "./errors.js";
+import { BackendError, checked, type Failure, LeaseError, toLeaseError } from "./errors.js";
 import type { LeaseEvent } from "./events.js";
 import { type LeaseHandle, parseHandle } from "./handle.js";
 import type { Lease } from "./lease.js";

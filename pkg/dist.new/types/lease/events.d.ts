@@ -1,0 +1,80 @@
+import type { LeaseError } from "./errors.js";
+import type { Lease } from "./lease.js";
+/** What a {@link Lease} dispatches. */
+export interface LeaseEventMap {
+    /** The term was set anew. */
+    renewed: LeaseNotice;
+    /** Renewals have failed for two thirds of the term; the lease is still held. */
+    jeopardy: LeaseNotice;
+    /** Renewals work again. */
+    safe: LeaseNotice;
+    /** One renewal attempt failed; the lease is still held and renewing goes on. */
+    renewfailed: LeaseNotice & {
+        readonly error: LeaseError;
+    };
+    /** The lease can no longer be trusted. Once, and final. */
+    lost: LeaseNotice & {
+        readonly error: LeaseError;
+    };
+}
+/** Something that happened to a lease. */
+export declare class LeaseNotice extends Event {
+    /** How long the lease can be trusted from here, in milliseconds. */
+    readonly remainingMs: number;
+    /** What went wrong, if something did. */
+    readonly error: LeaseError | undefined;
+    constructor(type: keyof LeaseEventMap, remainingMs: number, error?: LeaseError);
+}
+/**
+ * What a client's `onEvent` is told. Times are in milliseconds. `lease` is left out where an event
+ * is printed or serialised: a lease as JSON holds its credential.
+ */
+export type LeaseEvent = 
+/** Waiting, with so many in front. */
+{
+    readonly type: "queued";
+    readonly key: string;
+    readonly ahead: number;
+}
+/** The lease is held. */
+ | {
+    readonly type: "granted";
+    readonly key: string;
+    readonly lease: Lease;
+    readonly remainingMs: number;
+}
+/** There will be no lease: a {@link LeaseError}, or the reason of the caller's abort. */
+ | {
+    readonly type: "failed";
+    readonly key: string;
+    readonly error: unknown;
+} | {
+    readonly type: "renewed" | "jeopardy" | "safe";
+    readonly key: string;
+    readonly lease: Lease;
+    readonly remainingMs: number;
+} | {
+    readonly type: "renewfailed";
+    readonly key: string;
+    readonly lease: Lease;
+    readonly remainingMs: number;
+    readonly error: LeaseError;
+} | {
+    readonly type: "lost";
+    readonly key: string;
+    readonly lease: Lease;
+    readonly error: LeaseError;
+}
+/** The host has it back. */
+ | {
+    readonly type: "released";
+    readonly key: string;
+    readonly lease: Lease;
+}
+/** The host did not confirm the release: it had the lease no more, or did not answer. */
+ | {
+    readonly type: "releasefailed";
+    readonly key: string;
+    readonly lease: Lease;
+    readonly error: LeaseError;
+};

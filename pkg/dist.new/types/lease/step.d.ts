@@ -1,0 +1,68 @@
+import type { WireRequest } from "./backend.js";
+import type { Failure } from "./errors.js";
+/** What the core wants done after one input. */
+export interface Step {
+    readonly sends: readonly Send[];
+    /** Attempts whose answers are no longer awaited. */
+    readonly drops: readonly number[];
+    readonly events: readonly StepEvent[];
+    /** When to come back with `wake`; without it there is nothing to come back for. */
+    readonly wakeInMs?: number;
+}
+/** One attempt to be made. */
+export interface Send {
+    readonly attempt: number;
+    readonly request: WireRequest;
+    readonly timeoutMs: number;
+    readonly rebind: boolean;
+}
+/** `ABORTED` is the caller's own doing and reaches nobody as a code. */
+type StepFailure = Omit<Failure, "code"> & {
+    readonly code: Failure["code"] | "ABORTED";
+};
+/** Without a code, the operation went well. */
+type Settled = Failure | {
+    readonly code?: undefined;
+};
+/** Something that happened to the lease. */
+export type StepEvent = {
+    readonly type: "closed";
+} | ({
+    readonly type: "failed";
+} & StepFailure) | {
+    readonly type: "granted";
+    readonly lease: string;
+    readonly fence: string;
+    readonly remainingMs: number;
+} | {
+    readonly type: "jeopardy" | "renewed" | "safe";
+    readonly remainingMs: number;
+} | {
+    readonly type: "lost";
+    readonly reason: string;
+} | {
+    readonly type: "queued";
+    readonly ahead: number;
+} | {
+    readonly type: "released";
+} | {
+    readonly type: "releasefailed";
+    readonly reason: string;
+} | ({
+    readonly type: "renewfailed";
+    readonly remainingMs: number;
+} & Failure) | ({
+    readonly type: "renewsettled";
+} & Settled) | ({
+    readonly type: "verifysettled";
+} & Settled) | ({
+    readonly type: "transfersettled";
+} & Failure) | {
+    readonly type: "transfersettled";
+    readonly code?: undefined;
+    readonly holder: string;
+    readonly lease: string;
+    readonly fence: string;
+    readonly ttlMs: number;
+};
+export {};

@@ -2,7 +2,8 @@ import type { Clock } from "./clock.js";
 import { deferred } from "./deferred.js";
 import { LeaseError } from "./errors.js";
 import { type Released, released } from "./released.js";
-import type { ReleaseResult, Session } from "./session.js";
+import type { Session } from "./session.js";
+import type { ReleaseResult } from "./state.js";
 
 /** What a closed client answers to every call, and to the waits that closing it cut short. */
 export function closed(): LeaseError {

@@ -1,4 +1,4 @@
-import type { ReleaseResult } from "./session.js";
+import type { ReleaseResult } from "./state.js";
 
 /** How the release of several leases ended: each key is in one of the two lists. */
 export interface Released {

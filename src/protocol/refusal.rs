@@ -9,11 +9,13 @@ use crate::time::Span;
 /// The part of a request that a refusal is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Field {
+    /// The fence that a request names.
+    Fence,
     /// The holder's name.
     Holder,
     /// The key.
     Key,
-    /// A lease id or the credential as a whole.
+    /// A lease id.
     Lease,
     /// The op id.
     Op,
@@ -39,6 +41,7 @@ impl Field {
     /// The field's name as it travels.
     pub const fn name(self) -> &'static str {
         match self {
+            Self::Fence => "fence",
             Self::Holder => "holder",
             Self::Key => "key",
             Self::Lease => "lease",

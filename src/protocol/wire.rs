@@ -31,12 +31,15 @@ pub struct WireRequest {
     /// The op id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub op: Option<OpId>,
-    /// Acquire: who would hold it. Elsewhere: the credential by name.
+    /// Acquire: who would hold it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub holder: Option<String>,
     /// Acquire: the proposed lease id. Elsewhere: the credential.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lease: Option<LeaseId>,
+    /// Release, renew, transfer, verify: the fence of the grant that is meant.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fence: Option<Fence>,
     /// Transfer: who holds it next.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub to_holder: Option<String>,
@@ -106,14 +109,10 @@ impl WireRequest {
     }
 
     fn credential(&self) -> Result<Credential, Invalid> {
-        match (self.lease, self.holder.as_deref()) {
-            (Some(lease), None) => Ok(Credential::Lease(lease)),
-            (None, Some(holder)) => HolderName::parse(holder).map(Credential::Holder),
-            (Some(_), Some(_)) | (None, None) => Err(Invalid::new(
-                Field::Lease,
-                "or a holder must be given as the credential, and not both",
-            )),
-        }
+        Ok(Credential {
+            lease: id(Field::Lease, self.lease)?,
+            fence: self.fence,
+        })
     }
 
     fn ttl(&self) -> Result<Span, Invalid> {
@@ -179,10 +178,8 @@ impl From<&Request> for WireRequest {
 
 impl WireRequest {
     fn set_credential(&mut self, credential: &Credential) {
-        match credential {
-            Credential::Lease(lease) => self.lease = Some(*lease),
-            Credential::Holder(holder) => self.holder = Some(holder.as_str().to_string()),
-        }
+        self.lease = Some(credential.lease);
+        self.fence = credential.fence;
     }
 }
 
@@ -207,7 +204,8 @@ pub struct WireResponse {
     /// Granted: the lease's id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lease: Option<LeaseId>,
-    /// Granted, inspected: the fence, in decimal.
+    /// Granted, inspected: the grant's fence, in decimal. Not-holder, released, renewed: the one that
+    /// the request named.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fence: Option<Fence>,
     /// Held, inspected: who holds the key. An inspected key without a holder is free.
@@ -269,7 +267,10 @@ impl TryFrom<WireResponse> for Response {
                     waiters: wire.waiters.ok_or(Unreadable)?,
                 }),
             }),
-            "not-holder" => Self::NotHolder(ended(wire.reason.as_deref())),
+            "not-holder" => Self::NotHolder {
+                about: wire.fence,
+                ended: ended(wire.reason.as_deref()),
+            },
             "queued" => Self::Queued {
                 ahead: wire.waiters.ok_or(Unreadable)?,
                 retry_after: optional_span(wire.retry_after_ms)?.unwrap_or(Span::ZERO),
@@ -280,8 +281,9 @@ impl TryFrom<WireResponse> for Response {
                 message: wire.message.unwrap_or_default(),
                 retry_after: optional_span(wire.retry_after_ms)?,
             }),
-            "released" => Self::Released,
+            "released" => Self::Released { about: wire.fence },
             "renewed" => Self::Renewed {
+                about: wire.fence,
                 ttl: span(wire.ttl_ms)?,
             },
             "revoked" => Self::Revoked(wire.revoked),
@@ -384,7 +386,8 @@ impl From<Response> for WireResponse {
                 }
                 "inspected"
             }
-            Response::NotHolder(ended) => {
+            Response::NotHolder { about, ended } => {
+                wire.fence = about;
                 wire.reason = Some(Cow::Borrowed(ended.name()));
                 "not-holder"
             }
@@ -400,8 +403,12 @@ impl From<Response> for WireResponse {
                 wire.retry_after_ms = refusal.retry_after.map(Span::as_millis_ceil);
                 "refused"
             }
-            Response::Released => "released",
-            Response::Renewed { ttl } => {
+            Response::Released { about } => {
+                wire.fence = about;
+                "released"
+            }
+            Response::Renewed { about, ttl } => {
+                wire.fence = about;
                 wire.ttl_ms = Some(ttl.as_millis_floor());
                 "renewed"
             }

@@ -3,6 +3,7 @@
 use alloc::string::String;
 use core::str::FromStr;
 
+use leasehold::fence::Fence;
 use leasehold::protocol::wire::WireRequest;
 use leasehold::protocol::{Field, Invalid, Request, VERSION, parse_ttl, parse_wait};
 use wasm_bindgen::JsValue;
@@ -30,6 +31,7 @@ pub fn read(record: &JsValue) -> Result<Request, Invalid> {
         op: id(record, "op", Field::Op)?,
         holder: text(record, "holder", Field::Holder)?,
         lease: id(record, "lease", Field::Lease)?,
+        fence: fence(record)?,
         to_holder: text(record, "toHolder", Field::Successor)?,
         to_lease: id(record, "toLease", Field::Successor)?,
         ttl_ms: millis(record, "ttlMs", parse_ttl)?,
@@ -70,6 +72,20 @@ fn id<T: FromStr>(record: &JsValue, name: &str, field: Field) -> Result<Option<T
         .transpose()
 }
 
+fn fence(record: &JsValue) -> Result<Option<Fence>, Invalid> {
+    present(record, "fence")
+        .map(|value| {
+            value
+                .as_string()
+                .and_then(|text| text.parse().ok())
+                .ok_or(Invalid::new(
+                    Field::Fence,
+                    "must be a decimal number below 2^64",
+                ))
+        })
+        .transpose()
+}
+
 /// What is no whole number is out of range, whatever the range.
 fn millis<T>(
     record: &JsValue,
@@ -94,6 +110,9 @@ pub fn write(json: &mut Json, request: &Request) {
     json.optional("holder", wire.holder.as_deref());
     json.optional("lease", wire.lease.map(|lease| lease.to_hex()).as_deref());
     json.optional("toHolder", wire.to_holder.as_deref());
+    if let Some(fence) = wire.fence {
+        json.decimal("fence", fence.value());
+    }
     json.optional(
         "toLease",
         wire.to_lease.map(|lease| lease.to_hex()).as_deref(),

@@ -15,12 +15,13 @@ const OPERATIONS: [&str; 8] = [
 ];
 
 /// What occurs in a request.
-pub const WORDS: [&str; 13] = [
+pub const WORDS: [&str; 14] = [
     "{\"v\":1,\"operation\":\"acquire\"",
     ",\"key\":\"k\"",
     ",\"op\":\"000000000000000000000000000000aB\"",
     ",\"holder\":\"h\"",
     ",\"lease\":\"ffffffffffffffffffffffffffffffff\"",
+    ",\"fence\":\"7\"",
     ",\"toHolder\":\"n\"",
     ",\"toLease\":\"00000000000000000000000000000000\"",
     ",\"ttlMs\":100",
@@ -156,6 +157,7 @@ fn odd(bytes: &mut Bytes) -> WireRequest {
         op: (!bytes.once_in(8)).then(|| OpId::from_bits(id(bytes))),
         holder: name(bytes),
         lease: bytes.once_in(2).then(|| LeaseId::from_bits(id(bytes))),
+        fence: sample::about(bytes),
         to_holder: name(bytes),
         to_lease: bytes.once_in(2).then(|| LeaseId::from_bits(id(bytes))),
         ttl_ms: millis(bytes),

@@ -204,9 +204,9 @@ export class LeaseClient implements AsyncDisposable {
    */
   async resume(handle: LeaseHandle): Promise<Lease> {
     this.#assertOpen();
-    const { id, key, holder, ttlMs } = parseHandle(handle);
+    const { id, fence, key, holder, ttlMs } = parseHandle(handle);
     const machine = checked(() =>
-      Holder.resume({ key, holder, ttlMs, waitMs: 0, reentrant: false, renew: "auto" }, id),
+      Holder.resume({ key, holder, ttlMs, waitMs: 0, reentrant: false, renew: "auto" }, id, fence),
     );
     return await this.#settled(new Session(this.#around, machine, { key, holder, ttlMs }).start());
   }

@@ -1,6 +1,7 @@
 // Makes the JavaScript of pkg/dist from what pkg/entries.json names, and the exports of pkg/package.json.
 // Usage: node bundle.mjs <folder>, which has the declarations in types/, from the repository's folder.
 
+import { existsSync } from "node:fs";
 import { copyFile, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { rolldown } from "rolldown";
@@ -36,11 +37,15 @@ function needsWasm(id, graph, seen = new Set()) {
 
 const wasmNames = new Set();
 
-/** Imports of `#x-wasm`, and of the wasm file behind it. */
-function wasm(meaning) {
+/** What differs from tree to tree: imports of `#x-wasm`, and sources such as `x.workerd.ts` beside `x.ts`. */
+function conditional(tree, meaning) {
   return {
-    name: "wasm",
-    resolveId(specifier) {
+    name: "conditional",
+    resolveId(specifier, importer) {
+      if (specifier.startsWith(".") && specifier.endsWith(".js") && importer !== undefined) {
+        const own = resolve(dirname(importer), specifier.replace(/js$/, `${tree}.ts`));
+        if (existsSync(own)) return own;
+      }
       const [, started] = /^#(.*)-wasm$/.exec(specifier) ?? [];
       if (started !== undefined) return `\0started:${started}`;
       const [, name] = /([^/]*)_bg\.wasm$/.exec(specifier) ?? [];
@@ -82,7 +87,7 @@ async function bundle(tree, meaning) {
     preserveEntrySignatures: "strict",
     resolve: { extensionAlias: { ".js": [".ts", ".js"] } },
     transform: { target: "es2022" },
-    plugins: [wasm(meaning)],
+    plugins: [conditional(tree, meaning)],
     onLog(level, log) {
       if (level === "warn") throw new Error(log.message);
     },

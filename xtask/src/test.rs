@@ -8,7 +8,7 @@ use crate::core_alone;
 use crate::files::{Repo, files_below};
 use crate::node::Node;
 use crate::package;
-use crate::redis;
+use crate::servers::{DATABASES, REDIS};
 use crate::shell::{Cmd, Result, Steps};
 use crate::size;
 use crate::wasm::BINDINGS;
@@ -76,8 +76,12 @@ fn typescript_tests(repo: &Repo, node: &Node, filter: Option<&str>) -> Result {
         files = all.iter().collect();
     }
     args.extend(files.into_iter().map(Into::into));
-    node.node()
-        .env(redis::PROGRAM_VARIABLE, redis::program()?)
+    let mut tests = node.node();
+    for database in &DATABASES {
+        tests = tests.env(database.variable, database.program()?);
+    }
+    tests
+        .env(REDIS.variable, REDIS.program()?)
         .args(args)
         .limit(LONGEST)
         .stream()

@@ -38,7 +38,7 @@ test("a Node worker that gets SIGTERM leaves its key free and its place in the q
 
   const holder = start();
   const lines = createInterface({ input: holder.stdout ?? process.stdin })[Symbol.asyncIterator]();
-  assert.match((await lines.next()).value, /^working under fence \d+$/);
+  assert.match(String((await lines.next()).value), /^working under fence \d+$/);
   const waiter = start();
   await waiters(1);
 
@@ -48,7 +48,7 @@ test("a Node worker that gets SIGTERM leaves its key free and its place in the q
 
   holder.kill("SIGTERM");
   assert.deepEqual(await once(holder, "exit"), [0, null]);
-  assert.deepEqual((await lines.next()).value, "stopped");
+  assert.equal((await lines.next()).value, "stopped");
   const next = await operator.tryAcquire(KEY);
   assert.ok(next, "the key is free long before the term of 30 seconds ends");
   await next.release();

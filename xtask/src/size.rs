@@ -29,8 +29,8 @@ const BUNDLES: [Bundle; 4] = [
         entries: &["index.js"],
         wasm: &["client"],
         limits: Some(Limits {
-            target: 19.5,
-            ceiling: 30.0,
+            target: 34.0,
+            ceiling: 38.0,
         }),
     },
     Bundle {
@@ -50,8 +50,8 @@ const BUNDLES: [Bundle; 4] = [
         entries: &["host/lease-host.js"],
         wasm: &["host"],
         limits: Some(Limits {
-            target: 64.0,
-            ceiling: 64.0,
+            target: 60.0,
+            ceiling: 80.0,
         }),
     },
 ];

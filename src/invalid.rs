@@ -15,7 +15,7 @@ words! {
         Holder = "holder",
         /// The key.
         Key = "key",
-        /// A lease id or the credential as a whole.
+        /// A lease id.
         Lease = "lease",
         /// A sentence for people.
         Message = "message",

@@ -90,13 +90,12 @@ pub struct Transfer {
 }
 
 /// Proof of holding a lease.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Credential {
-    /// The grant's secret id. The normal form.
-    Lease(LeaseId),
-    /// The holder's name alone: for interfaces that know no lease id. Whoever knows the name can
-    /// act on the lease.
-    Holder(HolderName),
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Credential {
+    /// The grant's secret id.
+    pub lease: LeaseId,
+    /// The grant's fence, where the request is about that grant alone: an id may be granted again.
+    pub fence: Option<Fence>,
 }
 
 /// The answer to one request.
@@ -110,8 +109,14 @@ pub enum Response {
     Held(Held),
     /// To an inspect.
     Inspected(Option<Info>),
-    /// To a renew, release, verify or transfer: definitely not the holder.
-    NotHolder(Ended),
+    /// To a renew, release, verify or transfer: definitely not the holder. Also to a repeated
+    /// acquire whose grant has ended.
+    NotHolder {
+        /// The fence that the request named.
+        about: Option<Fence>,
+        /// How the grant ended.
+        ended: Ended,
+    },
     /// To an acquire: still waiting. Ask again under the same op within a few seconds, or lose
     /// the place in the queue.
     Queued {
@@ -123,9 +128,14 @@ pub enum Response {
     /// The host did not carry out the request.
     Refused(Refusal),
     /// To a release: given back, by this op.
-    Released,
+    Released {
+        /// The fence that the request named.
+        about: Option<Fence>,
+    },
     /// To a renew or verify: held.
     Renewed {
+        /// The fence that the request named.
+        about: Option<Fence>,
         /// What is left of the grant.
         ttl: Span,
     },
@@ -148,6 +158,15 @@ pub struct Granted {
     pub waited: Span,
     /// Whether an earlier attempt of the same op was granted already.
     pub replayed: bool,
+}
+
+impl From<&Granted> for Credential {
+    fn from(granted: &Granted) -> Self {
+        Self {
+            lease: granted.lease,
+            fence: Some(granted.fence),
+        }
+    }
 }
 
 /// Somebody else's grant, as a contender learns of it.

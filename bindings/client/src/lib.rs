@@ -36,10 +36,10 @@ impl Holder {
             .map_err(complaint)
     }
 
-    /// A holder that will carry on the lease with this id.
-    pub fn resume(settings: &JsValue, lease: &JsValue) -> Result<Holder, JsValue> {
+    /// A holder that will carry on the lease with this id and fence.
+    pub fn resume(settings: &JsValue, lease: &JsValue, fence: &JsValue) -> Result<Holder, JsValue> {
         let config = settings::config(settings).map_err(complaint)?;
-        let lease = settings::lease(lease).map_err(complaint)?;
+        let lease = settings::credential(lease, fence).map_err(complaint)?;
         holder::Holder::resume(config, lease, seed()?)
             .map(Self::new)
             .map_err(complaint)

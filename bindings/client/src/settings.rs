@@ -1,11 +1,11 @@
 //! What the caller sets, checked: numbers are whole, text survives the trip to UTF-8.
 
 use alloc::string::String;
+use core::str::FromStr;
 
 use leasehold::holder::{Config, Schedule};
-use leasehold::id::LeaseId;
 use leasehold::name::{HolderName, Key};
-use leasehold::protocol::{Field, Invalid, parse_ttl, parse_wait};
+use leasehold::protocol::{Credential, Field, Invalid, parse_ttl, parse_wait};
 use leasehold::time::Span;
 use leasehold_records::number::whole;
 use wasm_bindgen::prelude::*;
@@ -64,11 +64,18 @@ fn text(value: &JsValue, field: Field) -> Result<String, Invalid> {
         ))
 }
 
-pub(crate) fn lease(value: &JsValue) -> Result<LeaseId, Invalid> {
-    value
-        .as_string()
-        .and_then(|text| text.parse().ok())
-        .ok_or(Invalid::new(Field::Lease, "must be 32 hexadecimal digits"))
+pub(crate) fn credential(lease: &JsValue, fence: &JsValue) -> Result<Credential, Invalid> {
+    Ok(Credential {
+        lease: parsed(lease).ok_or(Invalid::new(Field::Lease, "must be 32 hexadecimal digits"))?,
+        fence: Some(parsed(fence).ok_or(Invalid::new(
+            Field::Fence,
+            "must be a decimal number below 2^64",
+        ))?),
+    })
+}
+
+fn parsed<T: FromStr>(value: &JsValue) -> Option<T> {
+    value.as_string()?.parse().ok()
 }
 
 /// What is no whole number is out of range, whatever the range.

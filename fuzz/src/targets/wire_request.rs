@@ -11,12 +11,13 @@ use crate::seen::Seen;
 use crate::targets::wire_response::agree;
 
 /// What occurs in a request.
-pub const WORDS: [&str; 13] = [
+pub const WORDS: [&str; 14] = [
     "{\"v\":1,\"operation\":\"acquire\"",
     ",\"key\":\"k\"",
     ",\"op\":\"000000000000000000000000000000aB\"",
     ",\"holder\":\"h\"",
     ",\"lease\":\"ffffffffffffffffffffffffffffffff\"",
+    ",\"fence\":\"7\"",
     ",\"toHolder\":\"n\"",
     ",\"toLease\":\"00000000000000000000000000000000\"",
     ",\"ttlMs\":100",
@@ -146,6 +147,7 @@ fn plausible(bytes: &mut Bytes, field: Field) -> Value {
             let id = u128::from(bytes.number()) << bytes.below(65);
             json!(format!("{id:032x}"))
         }
+        Field::Fence => json!(bytes.number().to_string()),
         Field::Ttl | Field::Wait => match bytes.below(8) {
             0 => json!(bytes.number()),
             _ => json!(bytes.pick(&[0, 99, 100, 1_000, 86_400_000, 86_400_001])),

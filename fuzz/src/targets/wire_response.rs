@@ -89,8 +89,15 @@ fn comes_back(response: Response) {
             assert!(after.ttl <= before.ttl && after.waited <= before.waited);
             assert_eq!((after.lease, after.fence), (before.lease, before.fence));
         }
-        (Response::Renewed { ttl: before }, Response::Renewed { ttl: after }) => {
+        (
+            Response::Renewed { about, ttl: before },
+            Response::Renewed {
+                about: same,
+                ttl: after,
+            },
+        ) => {
             assert!(after <= before);
+            assert_eq!(about, same);
         }
         // A pause is never understated.
         (Response::Held(before), Response::Held(after)) => {

@@ -190,9 +190,9 @@ export class LeaseClient {
    * `DENIED`, `INVALID`.
    */
   async resume(handle: LeaseHandle): Promise<Lease> {
-    const { id, key, holder, ttlMs } = parseHandle(handle);
+    const { id, fence, key, holder, ttlMs } = parseHandle(handle);
     const machine = checked(() =>
-      Holder.resume({ key, holder, ttlMs, waitMs: 0, reentrant: false, renew: "auto" }, id),
+      Holder.resume({ key, holder, ttlMs, waitMs: 0, reentrant: false, renew: "auto" }, id, fence),
     );
     return await this.#settled(new Session(this.#around, machine, { key, holder, ttlMs }).start());
   }

@@ -4,6 +4,7 @@ use alloc::string::String;
 
 use super::record::record;
 use super::value::{Value, Version};
+use crate::fence::Fence;
 use crate::id::{LeaseId, OpId};
 use crate::invalid::{Field, Invalid};
 use crate::json::Writer;
@@ -45,10 +46,12 @@ record! {
         key: Option<Key> => Key,
         /// The op id.
         op: Option<OpId> => Op,
-        /// Acquire: who would hold it. Elsewhere: the credential by name.
+        /// Acquire: who would hold it.
         holder: Option<HolderName> => Holder,
         /// Acquire: the proposed lease id. Elsewhere: the credential.
         lease: Option<LeaseId> => Lease,
+        /// Release, renew, transfer, verify: the fence of the grant that is meant.
+        fence: Option<Fence> => Fence,
         /// Transfer: who holds it next.
         to_holder: Option<HolderName> => ToHolder,
         /// Transfer: the successor's lease id.
@@ -120,14 +123,10 @@ impl WireRequest {
     }
 
     fn credential(&self) -> Result<Credential, Invalid> {
-        match (self.lease, &self.holder) {
-            (Some(lease), None) => Ok(Credential::Lease(lease)),
-            (None, Some(holder)) => Ok(Credential::Holder(holder.clone())),
-            (Some(_), Some(_)) | (None, None) => Err(Invalid::new(
-                Field::Lease,
-                "or a holder must be given as the credential, and not both",
-            )),
-        }
+        Ok(Credential {
+            lease: given(self.lease, Field::Lease)?,
+            fence: self.fence,
+        })
     }
 
     fn ttl(&self) -> Result<Span, Invalid> {
@@ -187,9 +186,7 @@ impl From<&Request> for WireRequest {
 
 impl WireRequest {
     fn set_credential(&mut self, credential: &Credential) {
-        match credential {
-            Credential::Lease(lease) => self.lease = Some(*lease),
-            Credential::Holder(holder) => self.holder = Some(holder.clone()),
-        }
+        self.lease = Some(credential.lease);
+        self.fence = credential.fence;
     }
 }

@@ -55,7 +55,8 @@ record! {
         message: Option<Cow<'static, str>> => Message,
         /// Granted: the lease's id.
         lease: Option<LeaseId> => Lease,
-        /// Granted, inspected: the fence, in decimal.
+        /// Granted, inspected: the grant's fence, in decimal. Not-holder, released, renewed: the one
+        /// that the request named.
         fence: Option<Fence> => Fence,
         /// Held, inspected: who holds the key. An inspected key without a holder is free.
         holder: Option<HolderName> => Holder,
@@ -129,7 +130,10 @@ impl TryFrom<WireResponse> for Response {
             }),
             Outcome::NotHolder => {
                 let reason = wire.reason.as_deref().and_then(Ended::from_name);
-                Self::NotHolder(reason.unwrap_or(Ended::Unknown))
+                Self::NotHolder {
+                    about: wire.fence,
+                    ended: reason.unwrap_or(Ended::Unknown),
+                }
             }
             Outcome::Queued => Self::Queued {
                 ahead: wire.waiters.ok_or(Unreadable)?,
@@ -141,8 +145,9 @@ impl TryFrom<WireResponse> for Response {
                 message: wire.message.unwrap_or_default(),
                 retry_after: wire.retry_after_ms.map(Span::from_millis),
             }),
-            Outcome::Released => Self::Released,
+            Outcome::Released => Self::Released { about: wire.fence },
             Outcome::Renewed => Self::Renewed {
+                about: wire.fence,
                 ttl: span(wire.ttl_ms)?,
             },
             Outcome::Revoked => Self::Revoked(wire.revoked),
@@ -184,7 +189,8 @@ impl From<Response> for WireResponse {
                 }
                 Outcome::Inspected
             }
-            Response::NotHolder(ended) => {
+            Response::NotHolder { about, ended } => {
+                wire.fence = about;
                 wire.reason = Some(Cow::Borrowed(ended.name()));
                 Outcome::NotHolder
             }
@@ -200,8 +206,12 @@ impl From<Response> for WireResponse {
                 wire.retry_after_ms = refusal.retry_after.map(Span::as_millis_ceil);
                 Outcome::Refused
             }
-            Response::Released => Outcome::Released,
-            Response::Renewed { ttl } => {
+            Response::Released { about } => {
+                wire.fence = about;
+                Outcome::Released
+            }
+            Response::Renewed { about, ttl } => {
+                wire.fence = about;
                 wire.ttl_ms = Some(ttl.as_millis_floor());
                 Outcome::Renewed
             }

@@ -2,7 +2,6 @@
 
 mod bench;
 mod check;
-mod chromium;
 mod core_alone;
 mod debian;
 mod demo;
@@ -11,7 +10,7 @@ mod fuzz;
 mod mutants;
 mod node;
 mod package;
-mod redis;
+mod servers;
 mod shell;
 mod size;
 mod test;

@@ -3,11 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::chromium;
 use crate::core_alone;
 use crate::files::{Repo, files_below};
 use crate::package;
-use crate::redis;
+use crate::servers::{CHROMIUM, DATABASES, REDIS};
 use crate::shell::{Cmd, Result, Steps};
 use crate::size;
 use crate::wasm::BINDINGS;
@@ -31,7 +30,10 @@ pub fn run(repo: &Repo, filter: Option<&str>) -> Result {
         .partition(|path| path.starts_with(repo.path("tests/packaging")));
     if !scripts.is_empty() {
         steps.run("TypeScript tests", || {
-            let node = built.node.node().arg("--test-timeout=300000");
+            let mut node = built.node.node().arg("--test-timeout=300000");
+            for server in DATABASES.iter().chain([&REDIS]) {
+                node = node.env(server.variable, server.program()?);
+            }
             typescript_tests(node, &scripts, pattern)
         });
     }
@@ -39,7 +41,7 @@ pub fn run(repo: &Repo, filter: Option<&str>) -> Result {
         // By itself: bundlers take all cores, which tests with a clock would feel.
         steps.run("packaging matrix", || {
             let node = built.node.node();
-            let node = node.env(chromium::PROGRAM_VARIABLE, chromium::program()?);
+            let node = node.env(CHROMIUM.variable, CHROMIUM.program()?);
             typescript_tests(node, &packaging, pattern)
         });
     }
@@ -93,8 +95,5 @@ fn typescript_tests(node: Cmd, files: &[PathBuf], pattern: Option<&str>) -> Resu
             .arg("--test-force-exit")
             .arg(format!("--test-name-pattern={pattern}"));
     }
-    node.env(redis::PROGRAM_VARIABLE, redis::program()?)
-        .args(files)
-        .limit(LONGEST)
-        .stream()
+    node.args(files).limit(LONGEST).stream()
 }

@@ -16,7 +16,7 @@ const KEY = "report:daily";
 test("a Node worker that gets SIGTERM leaves its key free and its place in the queue empty", async (t) => {
   await using workers = await Workers.start({
     name: "leasehold",
-    entry: new URL("../../../pkg/dist/host/worker.js", import.meta.url),
+    entry: new URL("../../../pkg/dist/workerd/worker.js", import.meta.url),
     durableObjects: { LEASES: "LeaseHost" },
     vars: { LEASEHOLD_TOKENS: TOKEN },
     flags: ["enable_request_signal"],

@@ -1,3 +1,6 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
+export { LeaseSet } from "./coordination/lease-set.js";
 export type { AcquireOptions, LeaseClientOptions, TermOptions } from "./lease/arguments.js";
 export type {
   CallOptions,
@@ -21,5 +24,6 @@ export {
 export { type LeaseEvent, type LeaseEventMap, LeaseNotice } from "./lease/events.js";
 export type { LeaseHandle } from "./lease/handle.js";
 export { Lease, type LeaseSummary } from "./lease/lease.js";
-export type { LeaseState, ReleaseResult } from "./lease/session.js";
+export type { Released } from "./lease/released.js";
+export type { LeaseState, ReleaseResult } from "./lease/state.js";
 export type { CallLimits } from "./lease/waiting.js";

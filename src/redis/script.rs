@@ -60,24 +60,24 @@ macro_rules! scripts {
 
 scripts! {
     ACQUIRE = "acquire",
-        "7b8166620b793cb72cf949895913b729ac9c2a03",
-        "3ad85bc204472995ddfe2cdaaae5ecfeb6a3c1fc";
+        "ba7ce22e4882da30ef72867c34fcb1aeb5a61e13",
+        "6e4cfa9577565d6a6cf1de9fce2e91824e3a7449";
     CANCEL = "cancel",
-        "6a296ea80a14dacb3f1cccd29d85bf4c514b13f8",
-        "e05ac34007f091466585268ef96f67ebd5fce059";
+        "aa5c088d9a4b028d141a15b6a9815af492a0ba0c",
+        "01fa25c6ecacfaace2771b4f467e3e12873c8c19";
     INSPECT = "inspect",
-        "6d6cc44c03eb6cac2db32e488a911059729937cb",
-        "01906e4ece19defa125fc4d529a52b144861f896";
+        "699fb1cb09e5dfbebe633b9152109113c8b3c6a7",
+        "1fd093bd548022695ac6b5a7377845ac671e2e93";
     RELEASE = "release",
-        "ee93dc1aa1e10421d67a1dc76efb0122f2f25bc6",
-        "dc92e7b4ffbcab16538a5b40012593891453abf0";
+        "ee67e4fd02e2b433f70e70ebe6d666a33a2757bf",
+        "3abfd37f1facea7073871341770899400e3f89e2";
     RENEW = "renew",
-        "a462e0253078dbb87bbef00afbef62977a4c4375",
-        "3025a596e2e06054609145a559100114ba2273ae";
+        "44dd04363b5e211e82e00ad3a97a2e9e2c8eb6e6",
+        "18e13f3412b62beabf81f8d7d904f2ce9c57dd30";
     REVOKE = "revoke",
-        "5956011802678956f4589312ab4d944df7083591",
-        "1f223223518a7de21800176a4b1c0f4878c6d1d0";
+        "4d09c9258aa3087ff66789613940b56979d6f1e2",
+        "f476720aeb972f370f37410d3e2369e95048511d";
     TRANSFER = "transfer",
-        "3244dc8bf57f103669716034e832d27b8e761b62",
-        "079df49602777d19feb337a53f56fe9c13614ed6";
+        "d3b7e4167f75938bb9df4f00315076ac66c1740d",
+        "2afbaac883652240e9159894e0c94ff52efb5caf";
 }

@@ -1,6 +1,5 @@
 /** What the methods of a client and a lease can be told, and the table that each is checked by. */
 
-import { ambientWaitUntil } from "#wait-until";
 import {
   between,
   type Check,
@@ -17,6 +16,7 @@ import {
 } from "./check.js";
 import type { Clock } from "./clock.js";
 import type { LeaseEvent } from "./events.js";
+import { ambientWaitUntil } from "./wait-until.js";
 import type { CallLimits } from "./waiting.js";
 
 const DAY_MS = 86_400_000;
@@ -26,8 +26,6 @@ export const KEY = text(512);
 export const HOLDER = text(256);
 export const TTL_MS = millis(100, DAY_MS);
 const WAIT_MS = millis(0, DAY_MS);
-
-export const FN = callback;
 
 /** A {@link Clock}. */
 export const CLOCK = having(
@@ -133,6 +131,8 @@ export const ACQUIRE: Table<AcquireOptions> = {
   renew: oneOf("auto", "manual"),
   renewal: nested<NonNullable<AcquireOptions["renewal"]>>({ t1: between(0, 1), t2: between(0, 1) }),
 };
+
+export const CLOSE: Table<Pick<CallLimits, "timeoutMs">> = { timeoutMs: LIMITS.timeoutMs };
 
 /** How a lease is to be renewed or handed over. */
 export interface TermOptions extends CallLimits {

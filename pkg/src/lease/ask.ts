@@ -2,8 +2,8 @@ import type { CallOptions, LeaseBackend, WireRequest, WireResponse } from "./bac
 import { failureOf } from "./failure.js";
 
 /**
- * One attempt to have a request answered. The answer is a plain copy: no getter of somebody else's
- * runs when it is read.
+ * One attempt to have a request answered. The answer is a copy of what can travel: no getter of
+ * somebody else's runs when it is read.
  *
  * @throws BackendError, whatever the backend throws.
  */
@@ -13,7 +13,7 @@ export async function ask(
   options: CallOptions,
 ): Promise<WireResponse> {
   try {
-    return { ...(await backend.call(request, options)) };
+    return Object(JSON.parse(JSON.stringify(await backend.call(request, options)) ?? "{}"));
   } catch (error) {
     throw failureOf(error, "The backend");
   }

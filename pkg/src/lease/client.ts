@@ -1,10 +1,10 @@
 import { Holder, inspect, revoke } from "#client-wasm";
-import { ambientWaitUntil } from "#wait-until";
+import { acquireAll, type LeaseSet } from "../coordination/lease-set.js";
 import {
   ACQUIRE,
   type AcquireOptions,
   CLIENT,
-  FN,
+  CLOSE,
   KEY,
   type LeaseClientOptions,
   LIMITS,
@@ -13,6 +13,7 @@ import { ask } from "./ask.js";
 import type { LeaseBackend, WireResponse } from "./backend.js";
 import { argument, optionsOf } from "./check.js";
 import { systemClock } from "./clock.js";
+import { closeAll, closed } from "./close.js";
 import {
   BackendError,
   checked,
@@ -24,8 +25,11 @@ import {
 import { type LeaseHandle, parseHandle } from "./handle.js";
 import type { Lease } from "./lease.js";
 import { backendOf } from "./recognise.js";
+import type { Released } from "./released.js";
+import { type RunArguments, run } from "./run.js";
 import { guarded, Session, type Surroundings } from "./session.js";
 import type { Send } from "./step.js";
+import { ambientWaitUntil } from "./wait-until.js";
 import { type CallLimits, limited, onAbort } from "./waiting.js";
 
 const DEFAULT_TTL_MS = 30_000;
@@ -50,10 +54,11 @@ export interface LeaseInfo {
 }
 
 /** Acquires leases from one host. */
-export class LeaseClient {
+export class LeaseClient implements AsyncDisposable {
   readonly #around: Surroundings;
   readonly #options: LeaseClientOptions;
   #holder: string | undefined;
+  #closing: Promise<Released> | undefined;
 
   /**
    * @param backend - What decides who holds a key: such as `durableObject(env.LEASES)`.
@@ -70,6 +75,7 @@ export class LeaseClient {
       clock,
       keepProcessAlive,
       held: new Set(),
+      open: LEASES_BELONG_TO_REQUESTS ? undefined : new Set(),
       waitUntil: (promise) => outlive(waitUntil, promise),
       takeBack: (handle) => outlive(waitUntil, this.#takeBack(handle)),
       tell: (event) => guarded(() => onEvent?.(event)),
@@ -117,25 +123,44 @@ export class LeaseClient {
    */
   run<T>(key: string, fn: (lease: Lease) => T | Promise<T>): Promise<T>;
   run<T>(key: string, options: AcquireOptions, fn: (lease: Lease) => T | Promise<T>): Promise<T>;
-  async run<T>(
-    key: string,
-    ...rest:
-      | [fn: (lease: Lease) => T | Promise<T>]
-      | [options: AcquireOptions, fn: (lease: Lease) => T | Promise<T>]
+  async run<T>(key: string, ...rest: RunArguments<AcquireOptions, Lease, T>): Promise<T> {
+    return await run((options) => this.acquire(key, options), rest);
+  }
+
+  /**
+   * Waits for a lease on each of several keys, and gets all of them or none. Whatever the order of
+   * `keys`, they are asked for in one order, so that callers of `acquireAll` never wait for each
+   * other in a circle. `waitMs` and `signal` are those of the whole.
+   *
+   * @param keys - 1 to 64; a key given twice counts once.
+   * @throws What `acquire` throws, for the first key that can't be had; LeaseError `LOST` if one
+   * that was had is lost meanwhile. The leases had until then are given back in the background.
+   */
+  async acquireAll(keys: readonly string[], options?: AcquireOptions): Promise<LeaseSet> {
+    const { waitMs = this.#options.waitMs ?? DEFAULT_WAIT_MS, ...rest } = optionsOf(
+      ACQUIRE,
+      options,
+    );
+    return await acquireAll(this, keys, { ...rest, waitMs }, this.#around.clock);
+  }
+
+  /**
+   * Runs `fn` while holding a lease on each of several keys: `run`, by way of `acquireAll`.
+   *
+   * @returns What `fn` returned.
+   * @throws What `run` and `acquireAll` throw.
+   */
+  runAll<T>(keys: readonly string[], fn: (set: LeaseSet) => T | Promise<T>): Promise<T>;
+  runAll<T>(
+    keys: readonly string[],
+    options: AcquireOptions,
+    fn: (set: LeaseSet) => T | Promise<T>,
+  ): Promise<T>;
+  async runAll<T>(
+    keys: readonly string[],
+    ...rest: RunArguments<AcquireOptions, LeaseSet, T>
   ): Promise<T> {
-    const [options, fn] = rest.length === 1 ? [undefined, rest[0]] : rest;
-    argument("fn", FN, fn);
-    const lease = await this.#acquire(key, optionsOf(ACQUIRE, options));
-    try {
-      const result = await fn(lease);
-      const { signal } = lease;
-      if (signal.aborted) {
-        throw signal.reason;
-      }
-      return result;
-    } finally {
-      await lease[Symbol.asyncDispose]();
-    }
+    return await run((options) => this.acquireAll(keys, options), rest);
   }
 
   /**
@@ -146,10 +171,11 @@ export class LeaseClient {
    * `DENIED`, `INVALID`.
    */
   async resume(handle: LeaseHandle, options?: CallLimits): Promise<Lease> {
-    const { id, key, holder, ttlMs } = parseHandle(handle);
+    this.#assertOpen();
+    const { id, fence, key, holder, ttlMs } = parseHandle(handle);
     const { signal, timeoutMs } = optionsOf(LIMITS, options);
     const settings = { key, holder, ttlMs, waitMs: 0, reentrant: false, renew: "auto", timeoutMs };
-    const machine = checked(() => Holder.resume(settings, id));
+    const machine = checked(() => Holder.resume(settings, id, fence));
     return await this.#sought(new Session(this.#around, machine, settings), signal);
   }
 
@@ -198,11 +224,42 @@ export class LeaseClient {
     );
   }
 
+  /**
+   * Ends the client, as when its process is told to stop: waits are cut short, and every lease is
+   * released but those that were detached. From here on each call, and each wait that was cut
+   * short, rejects with `INVALID`, reason `closed`. Happens once.
+   *
+   * On Workers only the held leases are ended: a wait ends with its request.
+   *
+   * @param options.timeoutMs - How long to wait for the host's word, in milliseconds; a release is
+   * given up by itself after 5 000.
+   * @returns The keys that the host has back, and those of which it has not said so.
+   * @throws LeaseError `INVALID` for a bad option, and for nothing that the host does.
+   */
+  async close(options?: Pick<CallLimits, "timeoutMs">): Promise<Released> {
+    const { timeoutMs } = optionsOf(CLOSE, options);
+    const { held, open = held, clock } = this.#around;
+    this.#closing ??= closeAll(open, clock, timeoutMs);
+    return await this.#closing;
+  }
+
+  /** Closes the client. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  #assertOpen(): void {
+    if (this.#closing !== undefined) {
+      throw closed();
+    }
+  }
+
   async #acquire(key: string, options: AcquireOptions): Promise<Lease> {
     return await this.#sought(this.#open(argument("key", KEY, key), options), options.signal);
   }
 
   #open(key: string, options: AcquireOptions): Session {
+    this.#assertOpen();
     this.#holder ??= crypto.randomUUID();
     const defaults = this.#options;
     const {
@@ -269,6 +326,7 @@ export class LeaseClient {
     key: string,
     options: CallLimits | undefined,
   ): Promise<WireResponse> {
+    this.#assertOpen();
     argument("key", KEY, key);
     const { host, clock } = this.#around;
     const { signal: caller, timeoutMs: most } = optionsOf(LIMITS, options);

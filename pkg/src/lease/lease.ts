@@ -1,9 +1,12 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
 import { HOLDER, LIMITS, TERM, type TermOptions } from "./arguments.js";
 import { argument, optionsOf } from "./check.js";
 import { invalid, unattended, withStack } from "./errors.js";
 import type { LeaseEventMap } from "./events.js";
 import type { LeaseHandle } from "./handle.js";
-import type { LeaseState, ReleaseResult, Session } from "./session.js";
+import type { Session } from "./session.js";
+import type { LeaseState, ReleaseResult } from "./state.js";
 import type { CallLimits } from "./waiting.js";
 
 /** What may be known of a lease by anybody: it opens nothing. */

@@ -1,16 +1,24 @@
 /** What an error says: who awaited it, what it is, and for how long the key is taken. */
 
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { cp, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { after, test } from "node:test";
+import { pathToFileURL } from "node:url";
 import { inspect } from "node:util";
 import { BackendError, LeaseClient, LeaseError } from "leasehold";
 import { memory } from "leasehold/memory";
 import { bench, follow, leaseError, within } from "../support/bench.ts";
 
 /** A second copy of the package, as another bundle has it. */
+const folder = await mkdtemp(join(tmpdir(), "leasehold-copy-"));
+await cp(new URL("../../../pkg/dist/default", import.meta.url), folder, { recursive: true });
+await writeFile(join(folder, "package.json"), '{ "type": "module" }');
 const copy = (await import(
-  new URL("../../../pkg/dist/lease/errors.js?copy", import.meta.url).href
+  pathToFileURL(join(folder, "index.js")).href
 )) as typeof import("leasehold");
+after(() => rm(folder, { recursive: true }));
 
 test("the caller is in the stack of whatever a call rejects with", async () => {
   const { clock, host, client, rival } = bench();

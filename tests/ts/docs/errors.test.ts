@@ -10,11 +10,11 @@ const ROOT = new URL("../../../", import.meta.url);
 const PLACES = [
   /(?:Refusal::new|Failure::new|passing|denied|unreachable|start_over|unanswered|lost)\(\s*(?:[\w:]+,\s*)*"([a-z]+(?:-[a-z]+)*)"/g,
   /\brefused\(\s*"[A-Z]+",\s*"([a-z-]+)"/g,
-  /\breason: "([a-z]+-[a-z-]+)"/g,
+  /\breason: "([a-z]+(?:-[a-z]+)*)"/g,
 ];
 
-/** The caller's own abort, which reaches nobody as an error, and an option's name. */
-const OTHER_WORDS = new Set(["aborted", "operation"]);
+/** The caller's own abort, which reaches nobody as an error; options' names; how a release ended. */
+const OTHER_WORDS = new Set(["aborted", "operation", "detached"]);
 
 async function sources(): Promise<string> {
   const files = await Promise.all(

@@ -8,15 +8,17 @@ mod limits;
 mod refusal;
 pub mod wire;
 
+pub use crate::invalid::{Field, Invalid};
 pub use limits::{
     MAX_POLL, MAX_TTL, MAX_WAIT, MIN_TTL, check_ttl, check_wait, parse_ttl, parse_wait,
 };
-pub use refusal::{Code, Field, Invalid, Refusal};
+pub use refusal::{Code, Refusal};
 
 use crate::fence::Fence;
 use crate::id::{LeaseId, OpId};
 use crate::name::{HolderName, Key};
 use crate::time::Span;
+use crate::words::words;
 
 /// The protocol's version. A host answers a version that it does not speak with [`Code::Invalid`].
 pub const VERSION: u32 = 1;
@@ -189,21 +191,22 @@ pub struct Info {
     pub waiters: u32,
 }
 
-/// How a grant ended, as far as the host still knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// Its op was cancelled.
-    Cancelled,
-    /// It was not renewed in time.
-    Expired,
-    /// The record at the key is not one of ours.
-    ForeignValue,
-    /// It was given back.
-    Released,
-    /// It was ended by an operator.
-    Revoked,
-    /// It was handed to a successor.
-    Transferred,
-    /// The host has no memory of it.
-    Unknown,
+words! {
+    /// How a grant ended, as far as the host still knows.
+    pub enum Ended {
+        /// Its op was cancelled.
+        Cancelled = "cancelled",
+        /// It was not renewed in time.
+        Expired = "expired",
+        /// The record at the key is not one of ours.
+        ForeignValue = "foreign-value",
+        /// It was given back.
+        Released = "released",
+        /// It was ended by an operator.
+        Revoked = "revoked",
+        /// It was handed to a successor.
+        Transferred = "transferred",
+        /// The host has no memory of it.
+        Unknown = "unknown",
+    }
 }

@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 
 use crate::fence::Fence;
 use crate::id::LeaseId;
+use crate::json::MAX_WHOLE;
 use crate::name::HolderName;
-use crate::protocol::wire::MAX_MILLIS;
 use crate::protocol::{Code, Ended, Granted, Held, Info, Refusal, Response};
 use crate::time::{Instant, Span};
 
@@ -129,7 +129,7 @@ fn about(fence: &str) -> Option<Option<Fence>> {
 }
 
 fn span(millis: &str) -> Option<Span> {
-    let millis = millis.parse().ok().filter(|millis| *millis <= MAX_MILLIS)?;
+    let millis = millis.parse().ok().filter(|millis| *millis <= MAX_WHOLE)?;
     Some(Span::from_millis(millis))
 }
 

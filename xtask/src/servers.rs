@@ -1,4 +1,4 @@
-//! The real database servers that tests and benchmarks start.
+//! The real database servers that tests and benchmarks start, and the browser.
 
 use std::fs;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::debian;
 use crate::shell::{Error, Result, find_program};
 
-/// A server, and how tests learn where it is.
+/// A server or browser, and how tests learn where it is.
 #[derive(Debug)]
 pub struct Server {
     /// The variable that tells tests and benchmarks which program to start.
@@ -41,6 +41,14 @@ pub const DATABASES: [Server; 2] = [
         elsewhere: "/usr/sbin",
     },
 ];
+
+/// What the packaging matrix opens pages in.
+pub const CHROMIUM: Server = Server {
+    variable: "CHROMIUM",
+    program: "chromium",
+    package: "chromium",
+    elsewhere: "/usr/bin",
+};
 
 impl Server {
     /// Finds the program, or installs it.

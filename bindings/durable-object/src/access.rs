@@ -5,16 +5,12 @@ use leasehold::access::{Access, Entry, Misconfigured};
 use leasehold::protocol::{Refusal, Response};
 use wasm_bindgen::prelude::*;
 
-use crate::record;
-
 /// Why the bearer of this token may not operate on this key, if that is so. Without a key: why the
 /// token is not accepted for any.
 #[wasm_bindgen]
-pub fn denial(secret: Option<String>, bearer: &str, key: Option<String>) -> JsValue {
-    match judge(secret.as_deref(), bearer, key.as_deref()) {
-        Ok(()) => JsValue::UNDEFINED,
-        Err(refusal) => record::response(Response::Refused(refusal)),
-    }
+pub fn denial(secret: Option<String>, bearer: &str, key: Option<String>) -> Option<String> {
+    let refusal = judge(secret.as_deref(), bearer, key.as_deref()).err()?;
+    Some(Response::Refused(refusal).to_json())
 }
 
 fn judge(secret: Option<&str>, bearer: &str, key: Option<&str>) -> Result<(), Refusal> {

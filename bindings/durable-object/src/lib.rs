@@ -11,9 +11,9 @@ mod store;
 use std::cell::RefCell;
 
 use leasehold::host::{Host, HostConfig, HostInput, HostOutput, ReplyTo};
-use leasehold::protocol::Response;
+use leasehold::protocol::{Request, Response};
 use leasehold::time::Instant;
-use leasehold_records::{number, request};
+use leasehold_records::number;
 use wasm_bindgen::prelude::*;
 use worker_sys::DurableObjectState;
 
@@ -38,27 +38,27 @@ impl LeaseObject {
         })
     }
 
-    /// Takes a request, a plain record. Its answer may come with a later step.
-    pub fn call(&self, now_ms: f64, to: f64, request: &JsValue) -> Result<JsValue, JsValue> {
+    /// Takes a request, as JSON. Its answer may come with a later step.
+    pub fn call(&self, now_ms: f64, to: f64, request: &str) -> Result<String, JsValue> {
         let to = ReplyTo(to as u64);
-        match request::read(request) {
+        match Request::from_json(request) {
             Ok(request) => self.step(now_ms, HostInput::Request(to, request)),
             // The same for every state, so no storage needs to be asked.
-            Err(invalid) => Ok(Step::refusing(to, invalid).record()),
+            Err(invalid) => Ok(Step::refusing(to, invalid).to_json()),
         }
     }
 
     /// Does what is due.
-    pub fn tick(&self, now_ms: f64) -> Result<JsValue, JsValue> {
+    pub fn tick(&self, now_ms: f64) -> Result<String, JsValue> {
         self.step(now_ms, HostInput::Tick)
     }
 
     /// Takes note that nobody awaits this answer any more.
-    pub fn gone(&self, now_ms: f64, to: f64) -> Result<JsValue, JsValue> {
+    pub fn gone(&self, now_ms: f64, to: f64) -> Result<String, JsValue> {
         self.step(now_ms, HostInput::Gone(ReplyTo(to as u64)))
     }
 
-    fn step(&self, now_ms: f64, input: HostInput) -> Result<JsValue, JsValue> {
+    fn step(&self, now_ms: f64, input: HostInput) -> Result<String, JsValue> {
         let now = Instant::ZERO + number::span(now_ms);
         // Taken out, not borrowed: after an error what is in here would be ahead of the storage.
         let mut host = match self.host.take() {
@@ -82,15 +82,13 @@ impl LeaseObject {
             self.store.touch()?;
         }
         self.host.replace(Some(host));
-        Ok(step.record())
+        Ok(step.to_json())
     }
 }
 
-/// Why no host would carry out this request, a plain record, if that is so.
+/// Why no host would carry out this request, in JSON, if that is so.
 #[wasm_bindgen]
-pub fn refusal(request: &JsValue) -> JsValue {
-    match request::read(request) {
-        Ok(_) => JsValue::UNDEFINED,
-        Err(invalid) => record::response(Response::Refused(invalid.into())),
-    }
+pub fn refusal(request: &str) -> Option<String> {
+    let invalid = Request::from_json(request).err()?;
+    Some(Response::Refused(invalid.into()).to_json())
 }

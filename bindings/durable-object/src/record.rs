@@ -1,11 +1,10 @@
-//! The plain records that a step is told in.
+//! The record that a step is told in.
 
 use leasehold::host::ReplyTo;
+use leasehold::json::Writer;
+use leasehold::protocol::wire::WireResponse;
 use leasehold::protocol::{Invalid, Response};
 use leasehold::time::Span;
-use leasehold_records::js::Json;
-use leasehold_records::response;
-use wasm_bindgen::JsValue;
 
 /// What is to be done after the transaction.
 #[derive(Default)]
@@ -23,12 +22,12 @@ impl Step {
         }
     }
 
-    pub fn record(self) -> JsValue {
-        Json::of(|json| {
+    pub fn to_json(self) -> String {
+        Writer::of(|json| {
             json.array("replies", self.replies, |json, (ReplyTo(to), reply)| {
                 json.object(|json| {
                     json.number("to", to);
-                    json.record("response", |json| response::write(json, reply));
+                    json.record("response", |json| WireResponse::from(reply).write(json));
                 });
             });
             if let Some(alarm) = self.alarm {
@@ -38,8 +37,4 @@ impl Step {
             }
         })
     }
-}
-
-pub(crate) fn response(response: Response) -> JsValue {
-    Json::of(|json| response::write(json, response))
 }

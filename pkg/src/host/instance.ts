@@ -35,14 +35,18 @@ function isTrap(error: unknown): boolean {
   return error instanceof WebAssembly.RuntimeError || error instanceof RangeError;
 }
 
-/** What was sent, as a record whose fields can be read without running any code. */
-export function plain(sent: unknown): object {
-  return { ...(sent as object) };
+/** What was sent, as text: the core says what is wrong with it. */
+export function textOf(sent: unknown): string {
+  try {
+    return JSON.stringify(sent) ?? "";
+  } catch {
+    return "";
+  }
 }
 
 /** Why no host would carry out this request, if that is so. */
 export function refusal(request: unknown): WireResponse | undefined {
-  return guarded(() => wasm.refusal(plain(request)));
+  return parsed(guarded(() => wasm.refusal(textOf(request))));
 }
 
 /**
@@ -54,5 +58,9 @@ export function denial(
   bearer: string,
   key?: string,
 ): WireResponse | undefined {
-  return guarded(() => wasm.denial(secret, bearer, key));
+  return parsed(guarded(() => wasm.denial(secret, bearer, key)));
+}
+
+function parsed(text: string | undefined): WireResponse | undefined {
+  return text === undefined ? undefined : JSON.parse(text);
 }

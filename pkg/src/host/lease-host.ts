@@ -10,7 +10,7 @@
 
 import { DurableObject } from "cloudflare:workers";
 import type { WireResponse } from "../lease/backend.js";
-import { currentGeneration, guarded, LeaseObject, plain } from "./instance.js";
+import { currentGeneration, guarded, LeaseObject, textOf } from "./instance.js";
 import { Parking } from "./parking.js";
 import { json, malformedJson, methodNotAllowed } from "./reply.js";
 
@@ -77,9 +77,9 @@ export class LeaseHost<Env = unknown> extends DurableObject<Env> {
     // First, so that it does not give up on the new ticket.
     this.#noticeReplacement();
     const parked = this.#parking.park();
-    const record = plain(request);
+    const text = textOf(request);
     try {
-      this.#step((object, now) => object.call(now, parked.ticket, record));
+      this.#step((object, now) => object.call(now, parked.ticket, text));
     } catch {
       // The answer has been rejected with the same error.
     }
@@ -97,11 +97,11 @@ export class LeaseHost<Env = unknown> extends DurableObject<Env> {
     }
   }
 
-  #step(run: (object: LeaseObject, now: number) => Step): void {
+  #step(run: (object: LeaseObject, now: number) => string): void {
     this.#noticeReplacement();
-    let step: Step;
+    let text: string;
     try {
-      step = guarded(() => {
+      text = guarded(() => {
         this.#object ??= new LeaseObject(this.ctx);
         const object = this.#object;
         return this.ctx.storage.transactionSync(() => run(object, this.#now()));
@@ -110,10 +110,11 @@ export class LeaseHost<Env = unknown> extends DurableObject<Env> {
       this.#discard(error);
       throw error;
     }
-    for (const { to, response } of step.replies) {
+    const { replies, alarm } = JSON.parse(text) as Step;
+    for (const { to, response } of replies) {
       this.#parking.settle(to, response);
     }
-    this.#arm(step.alarm);
+    this.#arm(alarm);
   }
 
   /** After a trap anywhere in the isolate, what this object had in the wasm memory is gone. */

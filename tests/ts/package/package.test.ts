@@ -16,18 +16,6 @@ interface Manifest {
   readonly dependencies?: unknown;
 }
 
-const tsconfig = (resolution: Record<string, unknown>) =>
-  JSON.stringify({
-    files: ["use.ts"],
-    compilerOptions: {
-      strict: true,
-      noEmit: true,
-      target: "es2022",
-      lib: ["es2024", "esnext.disposable", "dom"],
-      ...resolution,
-    },
-  });
-
 describe("the packed package in Node", () => {
   let project: Project;
   before(async () => {
@@ -61,20 +49,6 @@ describe("the packed package in Node", () => {
     await project.node("imports.js");
   });
 
-  test("an embedded lease works at once, with no set-up", async () => {
-    await project.write({
-      "memory.js": `
-        import { LeaseClient } from "leasehold";
-        import { memory } from "leasehold/memory";
-        const leases = new LeaseClient(memory());
-        const lease = await leases.acquire("a");
-        const rival = await leases.tryAcquire("a");
-        const { released } = await lease.release();
-        console.log(lease.fence, rival, released);`,
-    });
-    assert.equal(await project.node("memory.js"), "1n undefined true\n");
-  });
-
   test("the README's Node program runs against a stand-alone host", async () => {
     const token = "a-token-for-the-newcomer";
     await using workers = await Workers.start({
@@ -101,34 +75,6 @@ describe("the packed package in Node", () => {
     });
     assert.match(await project.node("call.ts", env), /^ran under fence \d{16}\n$/);
   });
-
-  for (const [name, resolution] of Object.entries({
-    node16: { module: "node16", moduleResolution: "node16" },
-    nodenext: { module: "nodenext", moduleResolution: "nodenext" },
-    bundler: { module: "esnext", moduleResolution: "bundler" },
-  })) {
-    test(`its types are found and sound with module resolution ${name}`, async () => {
-      await project.write({
-        "tsconfig.json": tsconfig({ ...resolution, skipLibCheck: false, types: [] }),
-        "use.ts": `
-          import { type Lease, LeaseClient, LeaseError } from "leasehold";
-          import { memory } from "leasehold/memory";
-          import { durableObject } from "leasehold/durable-object";
-          import { http } from "leasehold/http";
-          import { redis } from "leasehold/redis";
-          import { ScriptedBackend, TestClock } from "leasehold/testing";
-          import { upstash, upstashFromEnv } from "leasehold/upstash";
-          export const used = [durableObject, http, redis, ScriptedBackend, TestClock, upstash, upstashFromEnv, LeaseError];
-          export async function hold(): Promise<bigint> {
-            const lease: Lease = await new LeaseClient(memory()).acquire("a", { ttlMs: 1_000 });
-            // @ts-expect-error a fence is not a number
-            const wrong: number = lease.fence;
-            return lease.fence;
-          }`,
-      });
-      await project.tool("typescript/bin/tsc", "-p", "tsconfig.json");
-    });
-  }
 });
 
 test("the README's own Worker bundles with wrangler and grants leases in workerd", async () => {

@@ -17,8 +17,6 @@ pub struct Config {
     pub ttl: Span,
     /// How long to wait for the grant. Zero makes exactly one attempt.
     pub wait: Span,
-    /// Whether a lease that the same holder has already is as good.
-    pub reentrant: bool,
     /// When to renew by itself, or `None` to renew only when told.
     pub renewal: Option<Schedule>,
     /// How wrong the clocks may be.
@@ -38,7 +36,6 @@ impl Config {
             holder,
             ttl,
             wait: Span::ZERO,
-            reentrant: false,
             renewal: Some(Schedule::DEFAULT),
             bounds: ClockBounds::DEFAULT,
             op_timeout: Self::OP_TIMEOUT,

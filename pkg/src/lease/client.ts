@@ -58,11 +58,6 @@ export interface AcquireOptions {
   readonly signal?: AbortSignal;
   /** The name to hold it under, instead of the client's. */
   readonly holder?: string;
-  /**
-   * Whether a lease that the same holder has already is answered with that lease. Whoever shares a
-   * lease so is one holder: what one of them ends has ended for all.
-   */
-  readonly reentrant?: boolean;
   /** `auto` renews while the lease is held; `manual` only when told. `auto` by default. */
   readonly renew?: "auto" | "manual";
   /**
@@ -192,7 +187,7 @@ export class LeaseClient {
   async resume(handle: LeaseHandle): Promise<Lease> {
     const { id, fence, key, holder, ttlMs } = parseHandle(handle);
     const machine = checked(() =>
-      Holder.resume({ key, holder, ttlMs, waitMs: 0, reentrant: false, renew: "auto" }, id, fence),
+      Holder.resume({ key, holder, ttlMs, waitMs: 0, renew: "auto" }, id, fence),
     );
     return await this.#settled(new Session(this.#around, machine, { key, holder, ttlMs }).start());
   }
@@ -205,20 +200,16 @@ export class LeaseClient {
    */
   async inspect(key: string): Promise<LeaseInfo | undefined> {
     const answer = await this.#settled(this.#ask(checked(() => inspect(key))));
-    const { holder, fence, ttlMs, waiters } = answer;
-    if (answer.outcome === "inspected" && holder === undefined) {
-      return undefined;
-    }
-    if (
-      answer.outcome !== "inspected" ||
-      typeof holder !== "string" ||
-      !/^\d{1,20}$/.test(String(fence)) ||
-      typeof ttlMs !== "number" ||
-      typeof waiters !== "number"
-    ) {
+    if (answer.outcome !== "state" || answer.state === undefined) {
       throw unreadable(key);
     }
-    return { holder, fence: BigInt(String(fence)), remainingMs: ttlMs, waiters };
+    const { holders, waiters } = answer.state;
+    const [first] = holders;
+    if (first === undefined) {
+      return undefined;
+    }
+    const { holder, fence, remainingMs } = first;
+    return { holder, fence: BigInt(fence), remainingMs, waiters };
   }
 
   /**
@@ -232,7 +223,7 @@ export class LeaseClient {
     if (answer.outcome !== "revoked") {
       throw unreadable(key);
     }
-    return answer.revoked === true;
+    return answer.revoked !== 0;
   }
 
   /** The leases of this client that are held now, those left out that were detached. */
@@ -249,11 +240,10 @@ export class LeaseClient {
       holder = this.#holder,
       ttlMs = defaults.ttlMs ?? DEFAULT_TTL_MS,
       waitMs = defaults.waitMs ?? DEFAULT_WAIT_MS,
-      reentrant = false,
       renew = "auto",
       renewal: { t1, t2 } = {},
     } = options;
-    const settings = { key, holder, ttlMs, waitMs, reentrant, renew, t1, t2 };
+    const settings = { key, holder, ttlMs, waitMs, renew, t1, t2 };
     const machine = checked(() => Holder.acquire(settings));
     return new Session(this.#around, machine, settings);
   }

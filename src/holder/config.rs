@@ -20,8 +20,6 @@ pub struct Config {
     /// The longest that getting the lease may take in all, whatever the host does. Unless it is set,
     /// waiting comes first, and then the time for one operation.
     pub limit: Option<Span>,
-    /// Whether a lease that the same holder has already is as good.
-    pub reentrant: bool,
     /// When to renew by itself, or `None` to renew only when told.
     pub renewal: Option<Schedule>,
     /// How wrong the clocks may be.
@@ -42,7 +40,6 @@ impl Config {
             ttl,
             wait: Span::ZERO,
             limit: None,
-            reentrant: false,
             renewal: Some(Schedule::DEFAULT),
             bounds: ClockBounds::DEFAULT,
             op_timeout: Self::OP_TIMEOUT,

@@ -26,7 +26,6 @@ pub(crate) fn config(settings: &JsValue) -> Result<Config, Invalid> {
     config.limit = whole(&field(settings, "timeoutMs"))
         .map(Span::from_millis)
         .or(Config::usual_limit(config.wait));
-    config.reentrant = field(settings, "reentrant").is_truthy();
     config.renewal = schedule(settings)?;
     Ok(config)
 }

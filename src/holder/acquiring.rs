@@ -52,7 +52,7 @@ impl Plan {
     fn new(config: &Config, now: Instant, goal: Goal) -> Self {
         match goal {
             Goal::Acquire => {
-                let limit = config.limit.unwrap_or(config.wait + config.op_timeout);
+                let limit = config.time_limit.unwrap_or(config.wait + config.op_timeout);
                 Self {
                     goal,
                     single: config.wait.is_zero(),
@@ -61,7 +61,7 @@ impl Plan {
                 }
             }
             Goal::Claim(_) => {
-                let limit = config.limit.unwrap_or(config.op_timeout);
+                let limit = config.time_limit.unwrap_or(config.op_timeout);
                 Self {
                     goal,
                     single: false,

@@ -104,8 +104,8 @@ impl Call {
 
     /// Takes the reply to the last command.
     pub fn replied(&mut self, reply: &Reply) -> Step {
-        let key_locking = self.key_locking;
-        let called = |line| self.invocation.as_ref()?.called_on(line, key_locking);
+        let (invocation, key_locking) = (self.invocation.as_ref(), self.key_locking);
+        let called = |line| invocation?.called_on(line, key_locking);
         match reply.answer(&self.key, called) {
             Ok(Answer::Granted(mut granted, at)) => {
                 // The server's own time between "wait" and "granted": it passed here as well.

@@ -123,7 +123,7 @@ const each = (names: readonly string[], call: (options: object) => unknown) =>
   Object.fromEntries(names.map((name) => [name, (odd: unknown) => call({ [name]: odd })]));
 
 const LIMITS = ["signal", "timeoutMs"];
-const ACQUIRE = [...LIMITS, "ttlMs", "waitMs", "holder", "reentrant", "renew", "renewal"];
+const ACQUIRE = [...LIMITS, "ttlMs", "waitMs", "holder", "renew", "renewal"];
 const OPTIONS = ["holder", "waitUntil", "clock", "ttlMs", "waitMs", "onEvent", "keepProcessAlive"];
 const HANDLE = ["v", "key", "holder", "id", "fence", "ttlMs"];
 const URLS = { url: "http://127.0.0.1:9", token: "token" };

@@ -265,7 +265,7 @@ fn contenders_take_turns_and_never_overlap() {
         }
         assert_eq!(world.holder_at_host(), None, "seed {seed}");
     }
-    assert!(served > 3_000, "{served} of 4000 were served");
+    assert!(served > 2_500, "{served} of 4000 were served");
 }
 
 #[test]

@@ -193,7 +193,7 @@ pub fn inspect(key: &JsValue) -> Result<JsValue, JsValue> {
 /// A request to revoke whatever grant a key has, as one attempt to be sent.
 #[wasm_bindgen]
 pub fn revoke(key: &JsValue) -> Result<JsValue, JsValue> {
-    ask(key, Operation::Revoke)
+    ask(key, Operation::Revoke { fence: None })
 }
 
 fn ask(key: &JsValue, operation: Operation) -> Result<JsValue, JsValue> {

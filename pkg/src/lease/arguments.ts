@@ -102,11 +102,6 @@ export interface AcquireOptions {
   readonly timeoutMs?: number;
   /** The name to hold it under, instead of the client's. */
   readonly holder?: string;
-  /**
-   * Whether a lease that the same holder has already is answered with that lease. Whoever shares a
-   * lease so is one holder: what one of them ends has ended for all.
-   */
-  readonly reentrant?: boolean;
   /** `auto` renews while the lease is held; `manual` only when told. `auto` by default. */
   readonly renew?: "auto" | "manual";
   /**
@@ -127,7 +122,6 @@ export const ACQUIRE: Table<AcquireOptions> = {
   ttlMs: TTL_MS,
   waitMs: WAIT_MS,
   holder: HOLDER,
-  reentrant: flag,
   renew: oneOf("auto", "manual"),
   renewal: nested<NonNullable<AcquireOptions["renewal"]>>({ t1: between(0, 1), t2: between(0, 1) }),
 };

@@ -174,7 +174,7 @@ export class LeaseClient implements AsyncDisposable {
     this.#assertOpen();
     const { id, fence, key, holder, ttlMs } = parseHandle(handle);
     const { signal, timeoutMs } = optionsOf(LIMITS, options);
-    const settings = { key, holder, ttlMs, waitMs: 0, reentrant: false, renew: "auto", timeoutMs };
+    const settings = { key, holder, ttlMs, waitMs: 0, renew: "auto", timeoutMs };
     const machine = checked(() => Holder.resume(settings, id, fence));
     return await this.#sought(new Session(this.#around, machine, settings), signal);
   }
@@ -187,20 +187,16 @@ export class LeaseClient implements AsyncDisposable {
    */
   async inspect(key: string, options?: CallLimits): Promise<LeaseInfo | undefined> {
     const answer = await this.#ask(inspect, key, options);
-    const { holder, fence, ttlMs, waiters } = answer;
-    if (answer.outcome === "inspected" && holder === undefined) {
-      return undefined;
-    }
-    if (
-      answer.outcome !== "inspected" ||
-      typeof holder !== "string" ||
-      !/^\d{1,20}$/.test(String(fence)) ||
-      typeof ttlMs !== "number" ||
-      typeof waiters !== "number"
-    ) {
+    if (answer.outcome !== "state" || answer.state === undefined) {
       throw unreadable(key);
     }
-    return { holder, fence: BigInt(String(fence)), remainingMs: ttlMs, waiters };
+    const { holders, waiters } = answer.state;
+    const [first] = holders;
+    if (first === undefined) {
+      return undefined;
+    }
+    const { holder, fence, remainingMs } = first;
+    return { holder, fence: BigInt(fence), remainingMs, waiters };
   }
 
   /**
@@ -214,7 +210,7 @@ export class LeaseClient implements AsyncDisposable {
     if (answer.outcome !== "revoked") {
       throw unreadable(key);
     }
-    return answer.revoked === true;
+    return answer.revoked !== 0;
   }
 
   /** The leases of this client that are held now, those left out that were detached. */
@@ -266,12 +262,11 @@ export class LeaseClient implements AsyncDisposable {
       holder = this.#holder,
       ttlMs = defaults.ttlMs ?? DEFAULT_TTL_MS,
       waitMs = defaults.waitMs ?? DEFAULT_WAIT_MS,
-      reentrant = false,
       renew = "auto",
       renewal: { t1, t2 } = {},
       timeoutMs,
     } = options;
-    const settings = { key, holder, ttlMs, waitMs, reentrant, renew, t1, t2, timeoutMs };
+    const settings = { key, holder, ttlMs, waitMs, renew, t1, t2, timeoutMs };
     const machine = checked(() => Holder.acquire(settings));
     return new Session(this.#around, machine, settings);
   }

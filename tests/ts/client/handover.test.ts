@@ -122,14 +122,6 @@ test("what is no handle at all is INVALID", async () => {
   }
 });
 
-test("the same holder gets its own lease back if it asks for that", async () => {
-  const { clock, client, rival } = bench();
-  const first = await within(clock, 20, client.acquire("k", { holder: "me" }));
-  const options = { holder: "me", reentrant: true };
-  const second = await within(clock, 20, rival().acquire("k", options));
-  assert.equal(second.fence, first.fence);
-});
-
 test("a client's own name is random and the same for all its leases", async () => {
   const { clock, client, rival } = bench();
   const [a, b] = [

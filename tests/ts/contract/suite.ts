@@ -280,19 +280,6 @@ export function contract(name: string, start: () => Promise<Subject>): void {
       assert.equal((await lease.release()).released, false);
     });
 
-    test("a re-entrant acquire by the same holder gives the same lease, others wait", async () => {
-      const key = freshKey();
-      const lease = await client("job-7").acquire(key, { ttlMs: TTL });
-      const again = await client("job-7").acquire(key, { ttlMs: TTL, reentrant: true, waitMs: 0 });
-      assert.equal(again.fence, lease.fence);
-      await assert.rejects(
-        client("job-8").acquire(key, { reentrant: true, waitMs: 0 }),
-        code("HELD"),
-      );
-      await again.release();
-      await assert.rejects(lease.verify(), code("LOST", "released"));
-    });
-
     test("release is one request, however often it is called", async () => {
       const host = counted(subject.carrier());
       const lease = await client(undefined, host).acquire(freshKey(), { ttlMs: TTL });

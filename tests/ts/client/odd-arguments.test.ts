@@ -155,6 +155,18 @@ const CALLS: Readonly<Record<string, Readonly<Record<string, Call>>>> = {
     key: (odd: string) => client().run(odd, () => {}),
     options: (odd: object) => client().run("k", odd, () => {}),
   },
+  acquireAll: {
+    keys: (odd: never) => client().acquireAll(odd),
+    key: (odd: string) => client().acquireAll(["a", odd]),
+    options: (odd: object) => client().acquireAll(["k"], odd),
+    ...each(ACQUIRE, (options) => client().acquireAll(["k"], options)),
+    "runAll's keys": (odd: never) => client().runAll(odd, () => {}),
+    "runAll's options": (odd: object) => client().runAll(["k"], odd, () => {}),
+  },
+  close: {
+    options: (odd: object) => client().close(odd),
+    ...each(["timeoutMs"], (options) => client().close(options)),
+  },
   resume: {
     handle: (odd: never) => client().resume(odd),
     options: (odd: object) => withLease((lease) => client().resume(lease.detach(), odd)),

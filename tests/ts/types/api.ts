@@ -12,9 +12,11 @@ import {
   type LeaseErrorCode,
   type LeaseEvent,
   type LeaseHandle,
+  type LeaseSet,
   type LeaseState,
   type LeaseSummary,
   type NamedGrant,
+  type Released,
   type WireRequest,
   type WireResponse,
 } from "leasehold";
@@ -65,6 +67,13 @@ export async function use(client = new LeaseClient(hosts[0] ?? memory())): Promi
   const async = await client.run("k", { waitMs: 0 }, async () => "text");
   is<Equal<typeof async, string>>();
 
+  await using set = await client.acquireAll(["a", "b"], { waitMs: 0 });
+  is<Equal<typeof set, LeaseSet>>();
+  const both = await client.runAll(["a", "b"], async ({ leases }) => leases.length);
+  is<Equal<typeof both, number>>();
+  // @ts-expect-error: a text is no list of keys
+  await client.acquireAll("ab");
+
   const info = await client.inspect("k");
   is<Equal<typeof info, KeyState | undefined>>();
   is<Equal<KeyState["holders"][number]["fence"], bigint>>();
@@ -111,6 +120,9 @@ export async function use(client = new LeaseClient(hosts[0] ?? memory())): Promi
   const resumed: Lease = await client.resume(lease.detach());
   const handle: LeaseHandle = await resumed.transfer("next", { ttlMs: 1_000 });
   void handle;
+
+  const { unconfirmed }: Released = await client.close({ timeoutMs: 1_000 });
+  is<Equal<typeof unconfirmed, readonly string[]>>();
 
   const { released, reason } = await resumed.release();
   is<Equal<typeof released, boolean>>();

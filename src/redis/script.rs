@@ -1,74 +1,71 @@
-//! The scripts and their hashes.
+//! The script and its hashes.
 
 use alloc::string::String;
 
-/// What every script begins with.
-const PRELUDE: &str = include_str!("lua/prelude.lua");
+/// The script's parts, in order.
+const SOURCE: &[u8] = concat!(
+    include_str!("lua/document.lua"),
+    include_str!("lua/entries.lua"),
+    include_str!("lua/rules.lua"),
+    include_str!("lua/operations.lua"),
+)
+.as_bytes();
+
+/// What is sent of it: comments and indentation stay here.
+static TEXT: &str = match core::str::from_utf8(&STRIPPED) {
+    Ok(text) => text,
+    Err(_) => panic!("the script is text"),
+};
+
+static STRIPPED: [u8; strip::<{ SOURCE.len() }>().1] = {
+    let (text, length) = strip::<{ SOURCE.len() }>();
+    let mut stripped = [0; strip::<{ SOURCE.len() }>().1];
+    let mut i = 0;
+    while i < length {
+        stripped[i] = text[i];
+        i += 1;
+    }
+    stripped
+};
+
+/// The source without comments, indentation and empty lines, and its length.
+const fn strip<const LENGTH: usize>() -> ([u8; LENGTH], usize) {
+    let mut stripped = [0; LENGTH];
+    let (mut from, mut to) = (0, 0);
+    while from < LENGTH {
+        while SOURCE[from] == b' ' {
+            from += 1;
+        }
+        let is_kept = SOURCE[from] != b'\n' && (SOURCE[from] != b'-' || SOURCE[from + 1] != b'-');
+        loop {
+            if is_kept {
+                stripped[to] = SOURCE[from];
+                to += 1;
+            }
+            from += 1;
+            if SOURCE[from - 1] == b'\n' {
+                break;
+            }
+        }
+    }
+    (stripped, to)
+}
 
 /// Lets Upstash lock the script's keys instead of the whole database. It has to be the very first
 /// line, and a plain Redis refuses it.
 const KEY_LOCKING: &str = "#!lua flags=allow-key-locking\n";
 
-/// One operation's script.
-#[derive(Debug)]
-pub struct Script {
-    /// The operation's name.
-    pub name: &'static str,
-    body: &'static str,
-    /// SHA-1 of the text with and without the key-locking line, as Redis knows it.
-    hashes: [&'static str; 2],
+/// The text to send.
+pub fn text(key_locking: bool) -> String {
+    let flag = if key_locking { KEY_LOCKING } else { "" };
+    [flag, TEXT].concat()
 }
 
-impl Script {
-    /// The text to send.
-    pub fn text(&self, key_locking: bool) -> String {
-        let flag = if key_locking { KEY_LOCKING } else { "" };
-        [flag, PRELUDE, self.body].concat()
+/// The text's SHA-1 in hexadecimal, as Redis knows it.
+pub const fn hash(key_locking: bool) -> &'static str {
+    if key_locking {
+        "5b91afbdb552d40ca445f7ff0ac0469a9f6c274d"
+    } else {
+        "20c115903c1f41d64dccc87cbd86f5169af90e88"
     }
-
-    /// The text's SHA-1, in hexadecimal.
-    pub const fn hash(&self, key_locking: bool) -> &'static str {
-        if key_locking {
-            self.hashes[0]
-        } else {
-            self.hashes[1]
-        }
-    }
-}
-
-macro_rules! scripts {
-    ($($constant:ident = $name:literal, $with:literal, $without:literal;)*) => {
-        $(pub(super) static $constant: Script = Script {
-            name: $name,
-            body: include_str!(concat!("lua/", $name, ".lua")),
-            hashes: [$with, $without],
-        };)*
-
-        /// All scripts.
-        pub static SCRIPTS: &[&Script] = &[$(&$constant),*];
-    };
-}
-
-scripts! {
-    ACQUIRE = "acquire",
-        "c647c73ff4710c42fcce743a15ed8e08b006c4bb",
-        "fad20e81240f67809abf65c20b4be85567d26506";
-    CANCEL = "cancel",
-        "fca6348819f76110dfb2c88ded04cc887bd3b7c8",
-        "60af2e6f75347fcef41911a77b8237bebd9fb72e";
-    INSPECT = "inspect",
-        "c606ff6c717f0a207082d6723ea35e8e788d0092",
-        "6ba078a0666bb746446d608b4f88a87c39a744f8";
-    RELEASE = "release",
-        "0b6e82f4a19d6700ae3c99b289bda8cba2e534cd",
-        "f8f8f3a1be49c1b18f9040cd44e81fd03b28abf1";
-    RENEW = "renew",
-        "d7593379a3ae0cc45c26bbde6741c4eb4929eb9b",
-        "1198742073db5f72898793f16c7ca4b81087d427";
-    REVOKE = "revoke",
-        "3e4d719943d47b2974a0d3ce5d86e18455a09de3",
-        "7e67a99def341f3c5e9cedab9608130e48a56e7b";
-    TRANSFER = "transfer",
-        "58f7a70c9424c4bebc971fd075e4818d6a68ce40",
-        "e2d9f9c8c106bd22de0f91f84521b516d4e93bd8";
 }

@@ -6,6 +6,7 @@ import type {
   WireRequest,
   WireResponse,
 } from "../lease/backend.js";
+import { type Clock, systemClock } from "../lease/clock.js";
 import { deferred } from "../lease/deferred.js";
 import { BackendError, checked } from "../lease/errors.js";
 
@@ -47,7 +48,7 @@ export function redis(options: RedisOptions): LeaseBackend {
 type Step =
   | { readonly type: "done"; readonly response: WireResponse }
   | { readonly type: "failed" }
-  | { readonly type: "rest"; readonly gapMs: number; readonly channel: string }
+  | { readonly type: "rest"; readonly gapMs: number; readonly channel?: string }
   | { readonly type: "send"; readonly command: string[]; readonly timeoutMs: number };
 
 class RedisHost implements LeaseBackend {
@@ -67,12 +68,13 @@ class RedisHost implements LeaseBackend {
     this.#prefix = prefix;
   }
 
-  async call(request: WireRequest, { signal }: CallOptions): Promise<WireResponse> {
+  async call(request: WireRequest, options: CallOptions): Promise<WireResponse> {
+    const { signal, clock = systemClock } = options;
     const begun = this.#begin(request);
     if (!(begun instanceof RedisCall)) return begun.response;
-    const waker = new Waker(this.#connection, signal);
+    const waker = new Waker(this.#connection, signal, clock);
     try {
-      let step: Step = begun.poll();
+      let step: Step = begun.poll(clock.monotonic());
       for (;;) {
         switch (step.type) {
           case "done":
@@ -83,10 +85,10 @@ class RedisHost implements LeaseBackend {
             });
           case "rest":
             await waker.rest(step.gapMs, step.channel);
-            step = begun.poll() as Step;
+            step = begun.poll(clock.monotonic()) as Step;
             break;
           case "send":
-            step = await this.#exchange(begun, step.command, step.timeoutMs, signal);
+            step = await this.#exchange(begun, step, signal, clock);
         }
       }
     } finally {
@@ -107,25 +109,30 @@ class RedisHost implements LeaseBackend {
 
   async #exchange(
     call: RedisCall,
-    command: string[],
-    timeoutMs: number,
+    { command, timeoutMs }: Extract<Step, { type: "send" }>,
     outer: AbortSignal,
+    clock: Clock,
   ): Promise<Step> {
     const { signal, abort, unlink } = follower(outer);
-    const timer = setTimeout(abort, timeoutMs);
+    const timer = clock.setTimeout(abort, timeoutMs);
     let reply: unknown;
     try {
       reply = await abortable(this.#connection.send(command, signal), signal);
     } catch (error) {
       if (error instanceof BackendError) throw error;
-      if (isServersWord(error)) return call.refused(error.message);
+      if (isServersWord(error)) return call.refused(clock.monotonic(), error.message);
       throw noAnswer(error);
     } finally {
-      clearTimeout(timer);
+      clock.clearTimeout(timer);
       unlink();
     }
-    return call.replied(Array.isArray(reply) ? reply.map(String) : []);
+    return call.replied(clock.monotonic(), words(reply));
   }
+}
+
+/** The words of a reply, those of lists inside of it in their place. */
+function words(reply: unknown): string[] {
+  return Array.isArray(reply) ? reply.flat(Infinity).map(String) : [];
 }
 
 /** Without the cause itself: clients put the command into their errors, and with it secrets. */
@@ -145,33 +152,37 @@ function isServersWord(error: unknown): error is Error {
   return error instanceof Error && /^[A-Z]{2,} /.test(error.message);
 }
 
-/** Lets a waiter rest until its time is up or a message comes in. Listens from the first rest on. */
+/** Lets a waiter rest until its time is up or a message comes in. Listens from the first channel on. */
 class Waker {
   readonly #connection: RedisConnection;
   readonly #signal: AbortSignal;
+  readonly #clock: Clock;
   #listening: Follower | undefined;
   #hinted = false;
   #wake: (() => void) | undefined;
 
-  constructor(connection: RedisConnection, signal: AbortSignal) {
+  constructor(connection: RedisConnection, signal: AbortSignal, clock: Clock) {
     this.#connection = connection;
     this.#signal = signal;
+    this.#clock = clock;
   }
 
-  async rest(gapMs: number, channel: string): Promise<void> {
-    this.#listen(channel);
-    if (!this.#hinted) {
-      const { promise, resolve } = deferred<void>();
+  /** Without a channel messages that come in count for the next rest. */
+  async rest(gapMs: number, channel: string | undefined): Promise<void> {
+    const { promise, resolve } = deferred<void>();
+    if (channel !== undefined) {
+      this.#listen(channel);
+      if (this.#hinted) resolve();
       this.#wake = resolve;
-      const timer = setTimeout(resolve, gapMs);
-      try {
-        await abortable(promise, this.#signal);
-      } finally {
-        clearTimeout(timer);
-        this.#wake = undefined;
-      }
     }
-    this.#hinted = false;
+    const timer = this.#clock.setTimeout(resolve, gapMs);
+    try {
+      await abortable(promise, this.#signal);
+    } finally {
+      this.#clock.clearTimeout(timer);
+      this.#wake = undefined;
+    }
+    if (channel !== undefined) this.#hinted = false;
   }
 
   /** Nobody rests any more. */

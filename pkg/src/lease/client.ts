@@ -281,7 +281,7 @@ export class LeaseClient {
         timer = clock.setTimeout(() => {
           reject(new BackendError("No answer in time.", { delivery: "unknown" }));
         }, timeoutMs);
-        host.call(request, { signal, timeoutMs, rebind }).then(resolve, reject);
+        host.call(request, { signal, timeoutMs, rebind, clock }).then(resolve, reject);
       });
       const refusal = asRefusal(answer);
       if (refusal !== undefined) {

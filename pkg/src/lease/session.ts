@@ -480,8 +480,9 @@ export class Session {
     const controller = new AbortController();
     this.#attempts.set(attempt, controller);
     const { signal } = controller;
+    const { host, clock } = this.#around;
     new Promise<WireResponse>((resolve) => {
-      resolve(this.#around.host.call(request, { signal, timeoutMs, rebind }));
+      resolve(host.call(request, { signal, timeoutMs, rebind, clock }));
     }).then(
       (response) => this.#answered(attempt, response),
       (error: unknown) => this.#failed(attempt, error),

@@ -7,6 +7,7 @@ use super::answer::{Answer, decode};
 use super::command::{Invocation, Prefix, channel};
 use super::list::Listing;
 use super::reply::{Reply, ReplyError, classify};
+use super::script;
 use crate::holder::Config;
 use crate::protocol::{self, MAX_POLL, Operation, Request, Response};
 use crate::time::{Instant, Span};
@@ -134,7 +135,10 @@ impl Call {
     /// Takes the reply to the last command.
     pub fn replied(&mut self, now: Instant, reply: &Reply) -> Step {
         let words = match reply {
-            Reply::Error(text) => return self.refused(now, classify(text)),
+            Reply::Error(text) => {
+                let called = |line| script::called_on(line, self.key_locking);
+                return self.refused(now, classify(text, called));
+            }
             Reply::Words(words) => words,
         };
         self.by_text = false;

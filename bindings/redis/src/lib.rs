@@ -58,12 +58,6 @@ impl RedisCall {
     }
 }
 
-/// Throws the record of a bad prefix.
-#[wasm_bindgen(js_name = checkPrefix)]
-pub fn check_prefix(prefix: &str) -> Result<(), JsValue> {
-    Prefix::parse(prefix).map(drop).map_err(complaint)
-}
-
 fn instant(millis: f64) -> Instant {
     Instant::ZERO + span(millis)
 }

@@ -36,7 +36,8 @@ local function stamp(x) return string.format('%016.0f', x) end
 local function stored(name)
   local text = redis.pcall('GET', name)
   if type(text) ~= 'table' then return text end
-  if not string.find(text.err, 'WRONGTYPE', 1, true) then return nil, text end
+  -- Of another type it is somebody else's; any other error is the server's, and is raised.
+  if not string.find(text.err, 'WRONGTYPE', 1, true) then redis.call('GET', name) end
   return nil, { 'foreign', redis.call('TYPE', name).ok }
 end
 

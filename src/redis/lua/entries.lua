@@ -21,9 +21,9 @@ local function put_entries(lines, ...)
   redis.call('SET', record, table.concat(text, '\n'), ...)
 end
 
-local function keep_entries(r)
+local function keep_entries(r, lines)
   r.kept = now + RETENTION
-  return number(RETENTION / 1000)
+  put_entries(lines, 'PX', number(RETENTION / 1000))
 end
 
 -- Takes out the entries of a grant that has ended. What is not ours stays.

@@ -103,7 +103,7 @@ function operations.entry(r, _, lease, fence, name, value, size, seen, most, roo
   end
   grant.seen, grant.entries = tonumber(seen), own
   r.grants[i] = grant_line(grant)
-  put_entries(kept, 'PX', keep_entries(r))
+  keep_entries(r, kept)
   changed(r, now)
   save(r)
   return { 'entered' }

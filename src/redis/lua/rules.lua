@@ -87,9 +87,8 @@ end
 local function extend(r, i, grant, ttl)
   if now + ttl <= grant.expires then return end
   grant.expires, grant.term = now + ttl, ttl
-  if grant.entries > 0 and grant.expires + MEMORY > r.kept then
-    redis.call('PEXPIRE', record, keep_entries(r))
-  end
+  local lines = grant.entries > 0 and grant.expires + MEMORY > r.kept and entries()
+  if lines then keep_entries(r, lines) end
   r.grants[i] = grant_line(grant)
   save(r)
 end

@@ -5,7 +5,7 @@
 
 import { LeaseClient } from "leasehold";
 import { durableObject, type LeaseNamespace } from "leasehold/durable-object";
-import LeaseWorker from "../../../pkg/dist/host/worker.js";
+import LeaseWorker from "leasehold/worker";
 import { contend } from "./contend.ts";
 import { Rng } from "./rng.ts";
 

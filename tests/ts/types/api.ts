@@ -12,7 +12,10 @@ import {
   type LeaseEvent,
   type LeaseHandle,
   type LeaseInfo,
+  type LeaseSet,
   type LeaseState,
+  type LeaseSummary,
+  type Released,
   type WireRequest,
   type WireResponse,
 } from "leasehold";
@@ -52,7 +55,8 @@ export async function use(client = new LeaseClient(hosts[0] ?? memory())): Promi
   is<Equal<typeof lease.fence, bigint>>();
   is<Equal<typeof lease.signal, AbortSignal>>();
   is<Equal<typeof lease.state, LeaseState>>();
-  is<Equal<ReturnType<typeof lease.toJSON>, LeaseHandle>>();
+  is<Equal<ReturnType<typeof lease.toJSON>, LeaseSummary>>();
+  is<Equal<ReturnType<typeof lease.detach>, LeaseHandle>>();
 
   const maybe = await client.tryAcquire("k");
   is<Equal<typeof maybe, Lease | undefined>>();
@@ -61,6 +65,13 @@ export async function use(client = new LeaseClient(hosts[0] ?? memory())): Promi
   is<Equal<typeof sync, bigint>>();
   const async = await client.run("k", { waitMs: 0 }, async () => "text");
   is<Equal<typeof async, string>>();
+
+  await using set = await client.acquireAll(["a", "b"], { waitMs: 0 });
+  is<Equal<typeof set, LeaseSet>>();
+  const both = await client.runAll(["a", "b"], async ({ leases }) => leases.length);
+  is<Equal<typeof both, number>>();
+  // @ts-expect-error: a text is no list of keys
+  await client.acquireAll("ab");
 
   const info = await client.inspect("k");
   is<Equal<typeof info, LeaseInfo | undefined>>();
@@ -80,6 +91,9 @@ export async function use(client = new LeaseClient(hosts[0] ?? memory())): Promi
   const resumed: Lease = await client.resume(lease.detach());
   const handle: LeaseHandle = await resumed.transfer("next", { ttlMs: 1_000 });
   void handle;
+
+  const { unconfirmed }: Released = await client.close({ timeoutMs: 1_000 });
+  is<Equal<typeof unconfirmed, readonly string[]>>();
 
   const { released, reason } = await resumed.release();
   is<Equal<typeof released, boolean>>();

@@ -12,7 +12,7 @@ const TOKENS = JSON.stringify([{ token: TOKEN }, { token: ORDERS, prefixes: ["or
 function standAlone(vars: Record<string, string>): WorkerSpec {
   return {
     name: "leasehold",
-    entry: new URL("../../../pkg/dist/host/worker.js", import.meta.url),
+    entry: new URL(import.meta.resolve("leasehold/worker")),
     durableObjects: { LEASES: "LeaseHost" },
     vars,
   };

@@ -443,7 +443,10 @@ fn each_operation_has_its_arguments_and_no_op_is_among_them() {
 fn a_missing_script_is_sent_as_text_once() {
     let mut call = call(Operation::Inspect);
     let by_hash = sent(call.poll(at(0)));
-    let by_text = sent(call.replied(at(1), &error(NOSCRIPT)));
+    let again = call.replied(at(1), &error(NOSCRIPT));
+    // The call counts from here: nothing was carried out before.
+    assert!(matches!(again, Step::Send { afresh: true, .. }));
+    let by_text = sent(again);
     assert_eq!(by_text[0], "EVAL");
     assert!(by_text[1].starts_with("#!lua flags=allow-key-locking\n"));
     assert_eq!(by_text[2..], by_hash[2..]);
@@ -595,8 +598,9 @@ fn a_term_counts_from_the_command_that_was_answered_with_it() {
     queued_at(&mut call, at(50_000), "1", "9000000");
     queued_at(&mut call, at(50_400), "0", "9000000");
     call.poll(at(50_777));
-    // Sent anew, since nothing had run.
-    call.replied(at(50_800), &error(NOSCRIPT));
+    // Sent again, since that did not run; but what came before did.
+    let again = call.replied(at(50_800), &error(NOSCRIPT));
+    assert!(matches!(again, Step::Send { afresh: false, .. }));
     assert_eq!(waited(call.replied(at(50_900), &granted)), ms(800));
 
     let mut at_once = call_of(request(1, acquire("a", 1, 1_000, 9_000)));

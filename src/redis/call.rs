@@ -30,7 +30,7 @@ pub struct Call {
     task: Task,
     key_locking: bool,
     by_text: bool,
-    /// When the first and when the last command was sent.
+    /// When the first command was sent that may have been carried out, and when the last.
     sent: Option<(Instant, Instant)>,
 }
 
@@ -77,6 +77,9 @@ pub enum Step {
         command: Vec<String>,
         /// How long the reply may take.
         timeout: Span,
+        /// Whether the reply before has proved that nothing of this call was carried out so far: it
+        /// counts from here.
+        afresh: bool,
     },
 }
 
@@ -118,6 +121,19 @@ impl Call {
         self.send(now)
     }
 
+    /// The same command in another form, since the server has refused the one before as a whole.
+    fn resend(&mut self, now: Instant) -> Step {
+        let is_first = self.sent.is_some_and(|(first, last)| first == last);
+        if is_first {
+            self.sent = None;
+        }
+        let mut step = self.send(now);
+        if let Step::Send { afresh, .. } = &mut step {
+            *afresh = is_first;
+        }
+        step
+    }
+
     fn send(&mut self, now: Instant) -> Step {
         let command = match &self.task {
             Task::List(listing) => listing.command(self.by_text, self.key_locking),
@@ -129,6 +145,7 @@ impl Call {
         Step::Send {
             command,
             timeout: Config::OP_TIMEOUT,
+            afresh: false,
         }
     }
 
@@ -163,12 +180,12 @@ impl Call {
             // Only once: a script sent as text cannot be missing.
             ReplyError::NoScript if !self.by_text => {
                 self.by_text = true;
-                self.send(now)
+                self.resend(now)
             }
             ReplyError::NoKeyLocking if self.key_locking => {
                 self.key_locking = false;
                 self.by_text = false;
-                self.send(now)
+                self.resend(now)
             }
             ReplyError::Refused(refusal) => Step::Done(Response::Refused(refusal)),
             ReplyError::NoScript | ReplyError::NoKeyLocking | ReplyError::Unreadable => {

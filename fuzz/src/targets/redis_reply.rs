@@ -90,10 +90,15 @@ pub fn run(data: &[u8], seen: &mut Seen) {
     let (mut sends, mut rests) = (0, 0);
     loop {
         match step {
-            Step::Send { command, timeout } => {
+            Step::Send {
+                command,
+                timeout,
+                afresh,
+            } => {
                 sends += 1;
                 assert!(sends <= MOST_SENDS, "sent again and again");
                 assert!(!timeout.is_zero());
+                assert!(!afresh || rests == 0, "what waits was carried out");
                 is_a_call(&command, &asked);
                 if bytes.is_empty() {
                     return;
@@ -206,7 +211,11 @@ fn is_told_by(response: &Response, reply: &Reply) {
             assert!(matches!(refusal.reason, Cow::Borrowed(_)));
             assert!(match &refusal.message {
                 Cow::Borrowed(text) => !text.is_empty(),
-                Cow::Owned(text) => refusal.code == Code::Invalid || names_a_kind(text),
+                Cow::Owned(text) => match refusal.code {
+                    Code::Denied => text.starts_with("The user may not run "),
+                    Code::Invalid => true,
+                    Code::Unavailable => names_a_kind(text),
+                },
             });
         }
         (_, Reply::Error(text)) => panic!("{response:?} out of the error {text:?}"),

@@ -93,7 +93,13 @@ type Step =
   | { readonly type: "done"; readonly response: WireResponse }
   | { readonly type: "failed"; readonly word?: string }
   | { readonly type: "rest"; readonly gapMs: number; readonly channel?: string }
-  | { readonly type: "send"; readonly command: string[]; readonly timeoutMs: number };
+  | {
+      readonly type: "send";
+      readonly command: string[];
+      readonly timeoutMs: number;
+      /** Whether nothing of the call was carried out before. */
+      readonly afresh: boolean;
+    };
 
 class RedisHost implements LeaseBackend {
   readonly capabilities: Capabilities = {
@@ -116,7 +122,7 @@ class RedisHost implements LeaseBackend {
   }
 
   async call(request: WireRequest, options: CallOptions): Promise<WireResponse> {
-    const { signal, clock = systemClock } = options;
+    const { signal, resending, clock = systemClock } = options;
     if (!this.#keeps && request.operation === "acquire") {
       await this.#refuseEviction(signal);
     }
@@ -136,6 +142,7 @@ class RedisHost implements LeaseBackend {
             step = begun.poll(clock.monotonic()) as Step;
             break;
           case "send":
+            if (step.afresh) resending?.();
             step = await this.#exchange(begun, step, signal, clock);
         }
       }

@@ -17,6 +17,13 @@ after(() => {
 const id = () => randomBytes(16).toString("hex");
 const DAY = 86_400_000;
 
+interface Waiter {
+  answer: WireResponse | undefined;
+  go(): void;
+}
+
+const outcome = ({ answer }: Waiter) => answer?.outcome;
+
 /** A key, its time, and whoever asks for it. */
 class Subject {
   readonly key = freshKey();
@@ -51,9 +58,9 @@ class Subject {
   }
 
   /** One that waits; its answer, once it has come. */
-  async wait(fields: Partial<WireRequest> = {}): Promise<{ answer?: WireResponse; go(): void }> {
+  async wait(fields: Partial<WireRequest> = {}): Promise<Waiter> {
     const abort = new AbortController();
-    const waiter: { answer?: WireResponse; go(): void } = { go: () => abort.abort() };
+    const waiter: Waiter = { answer: undefined, go: () => abort.abort() };
     this.send(acquire({ waitMs: 20_000, ...fields }), abort.signal).then(
       (answer) => {
         waiter.answer = answer;
@@ -87,10 +94,10 @@ describe("Redis rules: waiting", () => {
       const alive = await subject.wait();
       await subject.release(holder.lease);
       await subject.timed.advance(2_900);
-      assert.equal(alive.answer, undefined);
+      assert.ok(!alive.answer);
       // Its own next look, 1.65 s after the one before at the latest.
       await subject.timed.advance(1_800);
-      assert.equal(alive.answer?.outcome, "granted");
+      assert.equal(outcome(alive), "granted");
       assert.equal((await subject.state()).waiters, 0);
     });
   }
@@ -103,7 +110,7 @@ describe("Redis rules: waiting", () => {
     assert.equal(refused.answer?.reason, "too-many-waiters");
     await subject.timed.advance(3_001);
     const welcome = await subject.wait();
-    assert.equal(welcome.answer, undefined);
+    assert.ok(!welcome.answer);
     assert.equal((await subject.state()).waiters, 1);
   });
 
@@ -128,9 +135,9 @@ describe("Redis rules: waiting", () => {
     await subject.timed.advance(700);
     await subject.send({ operation: "cancel", op });
     await subject.timed.advance(299);
-    assert.equal(second.answer, undefined);
+    assert.ok(!second.answer);
     await subject.timed.advance(1);
-    assert.equal(second.answer?.outcome, "granted");
+    assert.equal(outcome(second), "granted");
   });
 
   test("a hint goes from one reader to the next until all have been let in", async () => {

@@ -127,6 +127,7 @@ mod hash;
 pub mod holder;
 pub mod host;
 pub mod id;
+pub mod layout;
 pub mod name;
 pub mod protocol;
 pub mod redis;

@@ -1,11 +1,14 @@
 //! The plain records that a step is told in.
 
 use leasehold::host::ReplyTo;
-use leasehold::protocol::{Invalid, Response};
+use leasehold::layout::Refused;
+use leasehold::protocol::Response;
 use leasehold::time::Span;
 use leasehold_records::js::Json;
 use leasehold_records::response;
 use wasm_bindgen::JsValue;
+
+use crate::layout;
 
 /// What is to be done after the transaction.
 #[derive(Default)]
@@ -16,13 +19,6 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    pub fn refusing(to: ReplyTo, invalid: Invalid) -> Self {
-        Self {
-            replies: vec![(to, Response::Refused(invalid.into()))],
-            alarm: None,
-        }
-    }
-
     pub fn record(self) -> JsValue {
         Json::of(|json| {
             json.array("replies", self.replies, |json, (ReplyTo(to), reply)| {
@@ -38,6 +34,26 @@ impl Step {
             }
         })
     }
+}
+
+/// A step that did nothing but refuse a request.
+pub(crate) fn refusing(ReplyTo(to): ReplyTo, refused: Refused) -> JsValue {
+    Json::of(|json| {
+        json.array("replies", [refused], |json, refused| {
+            json.object(|json| {
+                json.number("to", to);
+                json.record("response", |json| layout::write_refused(json, refused));
+            });
+        });
+    })
+}
+
+/// A step that waits for the register's word.
+pub(crate) fn asking() -> JsValue {
+    Json::of(|json| {
+        json.array("replies", [], |_, ()| {});
+        json.flag("ask", true);
+    })
 }
 
 pub(crate) fn response(response: Response) -> JsValue {

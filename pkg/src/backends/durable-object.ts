@@ -1,3 +1,4 @@
+import * as layouts from "#client-wasm";
 import type {
   CallOptions,
   Capabilities,
@@ -5,30 +6,30 @@ import type {
   WireRequest,
   WireResponse,
 } from "../lease/backend.js";
-import { BackendError } from "../lease/errors.js";
+import { invalid } from "../lease/errors.js";
 import { type Fetch, post } from "./post.js";
+import { type LeaseNamespace, Router } from "./routing.js";
+import { abandoned, failure } from "./rpc.js";
 
-/** What this package needs of a Durable Object namespace binding. */
-export interface LeaseNamespace {
-  // The runtime's types brand ids and stubs, each namespace its own: `any` fits them all.
-  // biome-ignore lint/suspicious/noExplicitAny: see above
-  idFromName(name: string): any;
-  // biome-ignore lint/suspicious/noExplicitAny: see above
-  get(id: any): any;
-}
+export type { LeaseNamespace } from "./routing.js";
 
 /** How to use a namespace of `LeaseHost` objects. */
 export interface DurableObjectOptions {
-  /** Names the object that decides over a key. The key itself by default: one object per key. */
-  readonly shard?: (key: string) => string;
   /** `rpc` calls the object's method; `fetch` posts to it, where RPC is not to be had. */
   readonly via?: "rpc" | "fetch";
+  /** Where objects that don't exist yet are to be made, such as `weur`. The runtime's to follow. */
+  readonly locationHint?: string;
+  /** What `LEASEHOLD_JURISDICTION` says where the class is deployed, such as `eu`. */
+  readonly jurisdiction?: string;
 }
 
 /**
- * Lease hosts that are Durable Objects, reached by a binding to their namespace.
+ * Lease hosts that are Durable Objects, reached by a binding to their namespace. Whether each key has
+ * an object of its own or a number of them share the keys is the setting of the Worker that exports
+ * the class: the objects tell it.
  *
  * @param namespace - Such as `env.LEASES`, bound to the class `LeaseHost` of `leasehold/host`.
+ * @throws LeaseError `INVALID` for what is no jurisdiction's name.
  */
 export function durableObject(
   namespace: LeaseNamespace,
@@ -42,9 +43,6 @@ interface Stub {
   fetch: Fetch;
 }
 
-/** After this long an overloaded object is tried again. */
-const OVERLOADED_MS = 1_000;
-
 class DurableObjects implements LeaseBackend {
   readonly capabilities: Capabilities = {
     exclusive: "clock-bound",
@@ -52,54 +50,32 @@ class DurableObjects implements LeaseBackend {
     waiting: "push",
     survives: "eviction, restart and deploy of the object",
   };
-  readonly #namespace: LeaseNamespace;
-  readonly #shard: (key: string) => string;
+  readonly #router: Router<Stub>;
   readonly #via: "rpc" | "fetch";
 
   constructor(namespace: LeaseNamespace, options: DurableObjectOptions) {
-    this.#namespace = namespace;
-    this.#shard = options.shard ?? ((key) => key);
-    this.#via = options.via ?? "rpc";
+    const { via = "rpc", locationHint, jurisdiction } = options;
+    const first = jurisdiction === undefined ? "key" : `${jurisdiction}/key`;
+    if (layouts.objectName(first, "") === undefined) {
+      throw invalid("jurisdiction", "must be a jurisdiction's name, such as eu");
+    }
+    this.#router = new Router(namespace, layouts, first, locationHint);
+    this.#via = via;
   }
 
   async call(request: WireRequest, options: CallOptions): Promise<WireResponse> {
     try {
-      // A new stub each time, since one that has failed once may fail for ever.
-      const id = this.#namespace.idFromName(this.#shard(request.key));
-      const stub = this.#namespace.get(id) as Stub;
-      if (this.#via === "fetch") {
-        const url = `https://lease-host/v1/${request.operation}`;
-        return await post((to, init) => stub.fetch(to, init), url, {}, request, options);
-      }
-      return await abandoned(stub.call(request), options.signal);
+      return await this.#router.ask(request.key, (stub) => this.#send(stub, request, options));
     } catch (error) {
       throw failure(error);
     }
   }
-}
 
-/** The answer, or a rejection once it is awaited no more. A signal can't travel by RPC. */
-function abandoned<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const leave = () => reject(signal.reason);
-    signal.addEventListener("abort", leave, { once: true });
-    Promise.resolve(answer)
-      .then(resolve, reject)
-      .finally(() => signal.removeEventListener("abort", leave));
-  });
-}
-
-/** The runtime marks the errors of an object that wants to be left alone. */
-function failure(error: unknown): BackendError {
-  const cause = error instanceof BackendError ? error.cause : error;
-  const isOverloaded =
-    typeof cause === "object" && cause !== null && "overloaded" in cause && cause.overloaded;
-  if (error instanceof BackendError && !isOverloaded) {
-    return error;
+  #send(stub: Stub, request: WireRequest, options: CallOptions): Promise<WireResponse> {
+    if (this.#via === "fetch") {
+      const url = `https://lease-host/v1/${request.operation}`;
+      return post((to, init) => stub.fetch(to, init), url, {}, request, options);
+    }
+    return abandoned(stub.call(request), options.signal);
   }
-  return new BackendError("The lease's Durable Object gave no answer.", {
-    delivery: "unknown",
-    retryAfterMs: isOverloaded ? OVERLOADED_MS : undefined,
-    cause,
-  });
 }

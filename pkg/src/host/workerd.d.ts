@@ -17,6 +17,7 @@ declare module "cloudflare:workers" {
 }
 
 interface DurableObjectState {
+  readonly id: { readonly name?: string; toString(): string };
   readonly storage: DurableObjectStorage;
 }
 
@@ -24,8 +25,4 @@ interface DurableObjectStorage {
   transactionSync<T>(closure: () => T): T;
   setAlarm(epochMs: number): Promise<void>;
   deleteAlarm(): Promise<void>;
-}
-
-interface DurableObjectNamespace<T> {
-  getByName(name: string): T;
 }

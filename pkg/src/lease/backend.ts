@@ -78,6 +78,8 @@ export interface WireResponse {
   readonly replayed?: boolean;
   /** Revoked: whether there was a grant to end. */
   readonly revoked?: boolean;
+  /** Refused as `wrong-object`: how keys are spread over the host's objects, as the host says. */
+  readonly layout?: string;
 }
 
 /** What a host can promise. */

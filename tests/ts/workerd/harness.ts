@@ -24,10 +24,14 @@ export interface WorkerSpec {
   readonly entry: URL;
   /** Bindings to Durable Objects: a class of its own, or one of another Worker. */
   readonly durableObjects?: Record<string, string | { className: string; scriptName: string }>;
-  /** Bindings to text: variables and secrets. */
-  readonly vars?: Record<string, string>;
+  /** Bindings to text and JSON: variables and secrets. */
+  readonly vars?: Record<string, unknown>;
   /** Bindings to other Workers, by name. */
   readonly services?: Record<string, string>;
+  /** The compatibility date, where it is not the newest. */
+  readonly date?: string;
+  /** Paths at the first Worker's address that this Worker answers instead. */
+  readonly routes?: string[];
   /** Compatibility flags beside the date's own. */
   readonly flags?: string[];
 }
@@ -71,7 +75,7 @@ export async function bundle(entry: URL | string): Promise<Modules> {
 
 /** Workers that run until they are stopped. The first one answers at {@link Workers.url}. */
 export class Workers implements AsyncDisposable {
-  readonly #options: MiniflareOptions;
+  #options: MiniflareOptions;
   readonly #storage: string;
   #miniflare: Miniflare;
 
@@ -84,11 +88,7 @@ export class Workers implements AsyncDisposable {
   /** Starts them with empty storage. */
   static async start(...specs: WorkerSpec[]): Promise<Workers> {
     const storage = await mkdtemp(join(tmpdir(), "leasehold-workerd-"));
-    const workers = await Promise.all(specs.map(options));
-    const running = new Workers(
-      { workers, durableObjectsPersist: storage } as MiniflareOptions,
-      storage,
-    );
+    const running = new Workers(await together(specs, storage), storage);
     await running.#miniflare.ready;
     return running;
   }
@@ -132,7 +132,7 @@ export class Workers implements AsyncDisposable {
     return Workers.start({
       name: "host",
       entry: new URL("./test-worker.ts", import.meta.url),
-      durableObjects: { LEASES: "TestHost" },
+      durableObjects: { LEASES: "TestHost", SHARD: "TestShard" },
       flags: ["enable_request_signal"],
     });
   }
@@ -143,9 +143,12 @@ export class Workers implements AsyncDisposable {
     return files.filter((file) => file.includes(className) && /[0-9a-f]{64}\.sqlite$/.test(file));
   }
 
-  /** Ends the runtime and starts another on the same storage. */
-  async restart(): Promise<void> {
+  /** Ends the runtime and starts another on the same storage, with these Workers if any are given. */
+  async restart(...specs: WorkerSpec[]): Promise<void> {
     await this.#miniflare.dispose();
+    if (specs.length > 0) {
+      this.#options = await together(specs, this.#storage);
+    }
     this.#miniflare = new Miniflare(this.#options);
     await this.#miniflare.ready;
   }
@@ -168,6 +171,11 @@ export interface Namespace<T> {
   getByName(name: string): T;
 }
 
+async function together(specs: WorkerSpec[], storage: string): Promise<MiniflareOptions> {
+  const workers = await Promise.all(specs.map(options));
+  return { workers, durableObjectsPersist: storage } as MiniflareOptions;
+}
+
 async function options(spec: WorkerSpec) {
   const own = (bound: string | { className: string; scriptName: string }) => ({
     ...(typeof bound === "string" ? { className: bound } : bound),
@@ -176,7 +184,8 @@ async function options(spec: WorkerSpec) {
   return {
     name: spec.name,
     modules: await bundle(spec.entry),
-    compatibilityDate: COMPATIBILITY_DATE,
+    compatibilityDate: spec.date ?? COMPATIBILITY_DATE,
+    ...(spec.routes && { routes: spec.routes }),
     compatibilityFlags: spec.flags ?? [],
     bindings: spec.vars ?? {},
     serviceBindings: spec.services ?? {},

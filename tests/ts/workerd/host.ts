@@ -20,6 +20,7 @@ export interface Response {
   readonly waiters?: number;
   readonly replayed?: boolean;
   readonly revoked?: boolean;
+  readonly layout?: string;
 }
 
 /** An object with the handles of the test's Worker. */

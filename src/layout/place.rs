@@ -101,20 +101,13 @@ impl Place {
         self.own.as_ref() == Some(&self.setting)
     }
 
-    /// Why a request is not this object's, whatever its standing: nothing stored has to be read for
-    /// that, and a question that went astray leaves no trace.
-    pub fn misdirected(&self, request: &Request) -> Option<Refused> {
+    /// What to do with a request; `told` is the register's answer to [`Ruling::Ask`] about it.
+    pub fn rule(&mut self, now: Instant, request: Request, told: Option<Told>) -> Ruling {
         let is_own =
             |own: &Layout| Some(own.object_of(request.key.as_str()).as_str()) == self.name();
         let could_serve = self.is_current() || !makes_a_grant(&request.operation);
-        let is_own = could_serve && self.own.as_ref().is_some_and(is_own);
-        (!is_own).then(|| wrong_object(&self.setting))
-    }
-
-    /// What to do with a request; `told` is the register's answer to [`Ruling::Ask`] about it.
-    pub fn rule(&mut self, now: Instant, request: Request, told: Option<Told>) -> Ruling {
-        if let Some(refused) = self.misdirected(&request) {
-            return Ruling::Refuse(refused);
+        if !(could_serve && self.own.as_ref().is_some_and(is_own)) {
+            return Ruling::Refuse(wrong_object(&self.setting));
         }
         let is_sharded = self.own.as_ref().is_some_and(Layout::is_sharded);
         if self.is_current() && (!is_sharded || self.standing == Standing::Open) {

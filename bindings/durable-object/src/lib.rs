@@ -30,8 +30,9 @@ use store::Store;
 #[wasm_bindgen]
 pub struct LeaseObject {
     store: Store,
-    /// As the runtime alone tells it: without a name if it gave none, and of unknown standing.
-    unread: Place,
+    /// The name given by the runtime, if it was.
+    named: Option<String>,
+    setting: Layout,
     /// What the keys of the scopes that share the room begin with.
     prefixes: Vec<String>,
     place: RefCell<Option<Place>>,
@@ -53,7 +54,8 @@ impl LeaseObject {
     ) -> Result<Self, JsValue> {
         Ok(Self {
             store: Store::new(state.storage()?.sql()),
-            unread: Place::new(name, layout_of(setting)?, Standing::Unknown),
+            named: name,
+            setting: layout_of(setting)?,
             prefixes: door.prefixes(),
             place: RefCell::new(None),
             stored: Cell::new(None),
@@ -78,11 +80,6 @@ impl LeaseObject {
             // The same for every state, so no storage needs to be asked.
             Err(invalid) => return Ok(record::refusing(to, Refusal::from(invalid).into())),
         };
-        if self.unread.name().is_some()
-            && let Some(refused) = self.unread.misdirected(&request)
-        {
-            return Ok(record::refusing(to, refused));
-        }
         let told = layout::told(told);
         let ruling = self.with_place(|place| place.rule(now, request, told))?;
         match ruling {
@@ -141,7 +138,7 @@ impl LeaseObject {
     /// In the register: what it takes to bring its own setting into force.
     pub fn plan(&self, now_ms: f64) -> Result<JsValue, JsValue> {
         let mut register = self.register()?;
-        let plan = register.plan(instant(now_ms), self.unread.setting());
+        let plan = register.plan(instant(now_ms), &self.setting);
         if matches!(plan, Ok(Plan::Done(_))) {
             self.store.put_meta("layout", &register.text())?;
         }
@@ -152,7 +149,7 @@ impl LeaseObject {
     pub fn change(&self, now_ms: f64, longest_ms: f64) -> Result<JsValue, JsValue> {
         let mut register = self.register()?;
         let longest = number::span(longest_ms);
-        let told = register.change(instant(now_ms), self.unread.setting(), longest);
+        let told = register.change(instant(now_ms), &self.setting, longest);
         self.store.put_meta("layout", &register.text())?;
         Ok(Json::of(|json| layout::write_told(json, &told)))
     }
@@ -188,11 +185,10 @@ impl LeaseObject {
         };
         self.stored.set(stored.map(|_| standing));
         let name = match self.store.meta("name")? {
-            None => self.unread.name().map(Into::into),
+            None => self.named.clone(),
             stored => stored,
         };
-        let setting = self.unread.setting().clone();
-        Ok(Place::new(name, setting, standing))
+        Ok(Place::new(name, self.setting.clone(), standing))
     }
 
     fn store_place(&self) -> Result<(), JsValue> {

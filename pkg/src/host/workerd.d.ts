@@ -10,6 +10,7 @@ declare module "cloudflare:workers" {
   }
 
   export class WorkerEntrypoint<Env = unknown> {
+    constructor(ctx: { waitUntil(promise: Promise<unknown>): void }, env: Env);
     protected readonly ctx: { waitUntil(promise: Promise<unknown>): void };
     protected readonly env: Env;
     fetch?(request: Request): Response | Promise<Response>;

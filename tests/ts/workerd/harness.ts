@@ -1,6 +1,6 @@
 /** Workers in workerd, by miniflare, with Durable Objects whose storage is on disk. */
 
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -9,6 +9,9 @@ import { Miniflare, type MiniflareOptions } from "miniflare";
 import { decode, encode } from "./plain.ts";
 
 const COMPATIBILITY_DATE = "2026-07-01";
+
+/** What the runtime itself writes for an object that is only asked something. */
+const EMPTY_BYTES = 4_096;
 
 /** A Worker's modules, as miniflare takes them. */
 export type Modules = {
@@ -140,7 +143,12 @@ export class Workers implements AsyncDisposable {
   /** The files of the objects of a class that have stored something. */
   async storedObjects(className: string): Promise<string[]> {
     const files = await readdir(this.#storage, { recursive: true });
-    return files.filter((file) => file.includes(className) && /[0-9a-f]{64}\.sqlite$/.test(file));
+    const databases = files.filter((file) => /[0-9a-f]{64}\.sqlite$/.test(file));
+    const size = async (file: string) =>
+      (await stat(join(this.#storage, file)).catch(() => undefined))?.size ?? 0;
+    const sizes = databases.map(async (file) => (await size(file)) + (await size(`${file}-wal`)));
+    const used = (await Promise.all(sizes)).map((bytes) => bytes > EMPTY_BYTES);
+    return databases.filter((file, index) => file.includes(className) && used[index]);
   }
 
   /** Ends the runtime and starts another on the same storage, with these Workers if any are given. */

@@ -50,7 +50,10 @@ async function askOnce(workers: Workers, way: Way, asked: Fields): Promise<Answe
   return (await response.json()) as Answer;
 }
 
-async function change(workers: Workers, token = OPERATOR): Promise<{ status: number; body: Fields }> {
+async function change(
+  workers: Workers,
+  token = OPERATOR,
+): Promise<{ status: number; body: Fields }> {
   const response = await fetch(new URL("/v1/layout", await workers.url()), {
     method: "POST",
     headers: { authorization: `Bearer ${token}` },

@@ -171,7 +171,10 @@ test("a waiter that never comes back holds the others up no longer than an offer
   const granted = await alive;
   assert.deepEqual([granted?.outcome, granted?.fence], ["granted", "3"]);
   assert.ok(Date.now() - started < 6_000, `${Date.now() - started} ms`);
-  assert.equal((await host.call(renew("dead waiter", { lease: granted?.lease }))).outcome, "renewed");
+  assert.equal(
+    (await host.call(renew("dead waiter", { lease: granted?.lease }))).outcome,
+    "renewed",
+  );
 });
 
 test("a waiter that is known to have left is not granted once its grace is over", async () => {

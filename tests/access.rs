@@ -1,0 +1,211 @@
+//! Who may do what with which keys, and what is no basis for that.
+
+use leasehold::access::{Access, Entry, Fault, Flaw, Operator, Origins, Right, Rights};
+use leasehold::protocol::{Code, Refusal};
+
+const TOKEN: &str = "0123456789abcdef";
+const ORDERS: &str = "orders-0123456789";
+
+fn entry(token: &str, prefixes: Option<&[&str]>) -> Entry {
+    Entry {
+        token: token.to_string(),
+        prefixes: prefixes.map(|all| all.iter().map(|text| text.to_string()).collect()),
+        rights: Rights::ALL,
+    }
+}
+
+fn access(entries: &[Entry]) -> Access {
+    Access::new(entries.iter().cloned().map(Ok).collect()).expect("sound")
+}
+
+fn faults(entries: Vec<Result<Entry, Flaw>>) -> Vec<Fault> {
+    Access::new(entries).expect_err("faulty")
+}
+
+fn reason(result: Result<(), Refusal>) -> Option<String> {
+    result.err().map(|refusal| {
+        assert_eq!(refusal.code, Code::Denied);
+        refusal.reason.into_owned()
+    })
+}
+
+fn hold(access: &Access, bearer: &str, key: &str) -> Option<String> {
+    reason(access.check(bearer, Right::Hold, Some(key)))
+}
+
+#[test]
+fn a_token_without_prefixes_opens_every_key() {
+    let access = access(&[entry(TOKEN, None)]);
+    assert_eq!(hold(&access, TOKEN, "order:42"), None);
+    assert_eq!(hold(&access, TOKEN, "\0"), None);
+    assert_eq!(access.check(TOKEN, Right::Hold, None), Ok(()));
+}
+
+#[test]
+fn only_the_whole_token_counts() {
+    let access = access(&[entry(TOKEN, None), entry(ORDERS, Some(&["orders:"]))]);
+    for wrong in [
+        "",
+        "0123456789abcde",
+        "0123456789abcdef0",
+        "0123456789abcdeF",
+        "1123456789abcdef",
+        "orders-0123456788",
+    ] {
+        for key in [None, Some("orders:1")] {
+            let found = reason(access.check(wrong, Right::Hold, key));
+            assert_eq!(found.as_deref(), Some("unauthorized"), "{wrong:?}");
+        }
+    }
+}
+
+#[test]
+fn a_scope_is_what_a_key_begins_with() {
+    let scoped = access(&[entry(ORDERS, Some(&["orders:", "é"]))]);
+    for inside in ["orders:", "orders:42", "été"] {
+        assert_eq!(hold(&scoped, ORDERS, inside), None, "{inside}");
+    }
+    for outside in ["orders", "Orders:42", " orders:42", "e\u{301}té"] {
+        let found = hold(&scoped, ORDERS, outside);
+        assert_eq!(found.as_deref(), Some("out-of-scope"), "{outside}");
+    }
+    assert_eq!(scoped.check(ORDERS, Right::Hold, None), Ok(()));
+    assert_eq!(scoped.prefixes().collect::<Vec<_>>(), ["orders:", "é"]);
+}
+
+#[test]
+fn no_prefix_opens_nothing_and_the_empty_one_everything() {
+    let none = access(&[entry(TOKEN, Some(&[]))]);
+    assert_eq!(hold(&none, TOKEN, "a").as_deref(), Some("out-of-scope"));
+    let all = access(&[entry(TOKEN, Some(&[""]))]);
+    assert_eq!(hold(&all, TOKEN, "a"), None);
+}
+
+#[test]
+fn a_right_is_needed_for_each_operation() {
+    let holding = [
+        "acquire", "cancel", "release", "renew", "transfer", "verify",
+    ];
+    for operation in holding {
+        assert_eq!(
+            Right::for_operation(operation),
+            Some(Right::Hold),
+            "{operation}"
+        );
+    }
+    assert_eq!(Right::for_operation("inspect"), Some(Right::Inspect));
+    assert_eq!(Right::for_operation("revoke"), Some(Right::Revoke));
+    for none in ["", "steal", "Acquire", "hold", "layout"] {
+        assert_eq!(Right::for_operation(none), None, "{none}");
+    }
+    for right in Right::ALL {
+        let rights = Rights::named([right.name()]).expect("a right");
+        let access = access(&[Entry {
+            rights,
+            ..entry(TOKEN, None)
+        }]);
+        for other in Right::ALL {
+            let found = reason(access.check(TOKEN, other, Some("k")));
+            let expected = (other != right).then_some("no-right");
+            assert_eq!(found.as_deref(), expected, "{other:?} with {right:?}");
+        }
+    }
+    let usual = [Right::Hold, Right::Inspect, Right::Revoke].map(|r| Rights::DEFAULT.include(r));
+    assert_eq!(usual, [true, true, false]);
+    for names in [&[][..], &["hold", "steal"], &["Hold"], &[""]] {
+        assert_eq!(Rights::named(names.iter().copied()), Err(Flaw::Rights));
+    }
+}
+
+#[test]
+fn every_fault_of_a_list_is_told_and_one_closes_it() {
+    let list = vec![
+        Ok(entry(TOKEN, None)),
+        Ok(entry("0123456789abcde", None)),
+        Err(Flaw::Field),
+        Ok(entry(TOKEN, Some(&["a:"]))),
+        Ok(entry("a token with spaces", None)),
+        Ok(entry("tökens-0123456789", None)),
+        Ok(entry(ORDERS, None)),
+    ];
+    let expected = [
+        (2, Flaw::Short),
+        (3, Flaw::Field),
+        (4, Flaw::Duplicate),
+        (5, Flaw::Unmatchable),
+        (6, Flaw::Unmatchable),
+    ];
+    let expected = expected.map(|(entry, flaw)| Fault::of_tokens(Some(entry), flaw));
+    let found = faults(list);
+    assert_eq!(found, expected);
+    for fault in &found {
+        let message = fault.message();
+        assert!(message.starts_with("LEASEHOLD_TOKENS, entry "), "{message}");
+        assert!(!message.contains("0123456789"), "{message}");
+    }
+    assert_eq!(faults(vec![]), [Fault::of_tokens(None, Flaw::NoToken)]);
+}
+
+#[test]
+fn an_operator_is_the_bearer_of_one_fit_token() {
+    let operator = Operator::new(TOKEN).expect("fit");
+    assert!(operator.is(TOKEN));
+    for wrong in ["", "0123456789abcde", ORDERS] {
+        assert!(!operator.is(wrong));
+    }
+    assert_eq!(Operator::new("short"), Err(Fault::of_operator(Flaw::Short)));
+    let spaced = Operator::new("0123456789 abcdef");
+    assert_eq!(spaced, Err(Fault::of_operator(Flaw::Unmatchable)));
+}
+
+#[test]
+fn origins_are_taken_as_browsers_write_them() {
+    let text = " https://app.example.com,http://localhost:5173 , http://[::1]:8080, ";
+    let origins = Origins::parse(text).expect("sound");
+    for page in [
+        "https://app.example.com",
+        "http://localhost:5173",
+        "http://[::1]:8080",
+    ] {
+        assert!(origins.allow(page), "{page}");
+    }
+    for other in [
+        "",
+        "null",
+        "http://app.example.com",
+        "https://app.example.com/",
+    ] {
+        assert!(!origins.allow(other), "{other}");
+    }
+    assert_eq!(Origins::parse(""), Ok(Origins::default()));
+    let unfit = [
+        "*",
+        "null",
+        "app.example.com",
+        "https://",
+        "https://app.example.com/",
+        "https://app.example.com/path",
+        "https://App.example.com",
+        "https://app.example.com:443",
+        "http://localhost:80",
+        "https://app.example.com:0",
+        "https://app.example.com:99999",
+        "ftp://example.com",
+        "https://user@example.com",
+    ];
+    for text in unfit {
+        let list = format!("https://a.example,{text}");
+        let expected = vec![Fault::of_origins(Some(2), Flaw::Origin)];
+        assert_eq!(Origins::parse(&list), Err(expected), "{text}");
+    }
+}
+
+#[test]
+fn debug_shows_no_token() {
+    let shown = format!(
+        "{:?} {:?}",
+        access(&[entry(TOKEN, None)]),
+        Operator::new(TOKEN)
+    );
+    assert!(!shown.contains(TOKEN), "{shown}");
+}

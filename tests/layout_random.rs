@@ -10,8 +10,8 @@ use leasehold::layout::{Layout, Place, Plan, Register, Ruling, Standing, Told};
 use leasehold::protocol::{Operation, Request, Response};
 use proptest::prelude::*;
 
-const LAYOUTS: [&str; 3] = ["2", "3", "5"];
-const KEYS: [&str; 3] = ["a", "b", "c"];
+const LAYOUTS: [&str; 2] = ["1", "2"];
+const KEYS: [&str; 2] = ["a", "b"];
 
 #[derive(Clone, Copy, Debug)]
 enum Action {
@@ -35,15 +35,15 @@ enum Action {
 }
 
 fn action() -> impl Strategy<Value = Action> {
-    let ttl = 100_u64..5_000;
+    let ttl = prop_oneof![Just(500_u64), Just(2_000), Just(9_000)];
     prop_oneof![
-        6 => (0..3_usize, 0..3_usize, ttl.clone())
+        8 => (0..2_usize, 0..2_usize, ttl.clone())
             .prop_map(|(layout, key, ttl)| Action::Acquire { layout, key, ttl }),
-        5 => Just(Action::Change),
-        5 => (0..4_usize).prop_map(Action::Deliver),
-        1 => (0..3_usize).prop_map(Action::Deploy),
-        4 => (0..3_usize, ttl).prop_map(|(key, ttl)| Action::Renew { key, ttl }),
-        3 => (1..3_000_u64).prop_map(Action::Wait),
+        4 => Just(Action::Change),
+        8 => prop_oneof![4 => Just(0_usize), 1 => Just(1)].prop_map(Action::Deliver),
+        1 => (0..2_usize).prop_map(Action::Deploy),
+        4 => (0..2_usize, ttl).prop_map(|(key, ttl)| Action::Renew { key, ttl }),
+        2 => prop_oneof![Just(100_u64), Just(1_000), Just(4_000)].prop_map(Action::Wait),
     ]
 }
 
@@ -210,8 +210,6 @@ impl World {
             }
             Some(mut step) => match step.left.pop() {
                 Some(name) => {
-                    // No answer to an earlier question reaches an object that has been closed.
-                    self.answers.retain(|(other, ..)| *other != name);
                     let object = self.object(&name);
                     let latest = object.server.host.latest_expiry().unwrap_or(now);
                     step.longest = step.longest.max(object.place.close(now, latest));
@@ -226,10 +224,10 @@ impl World {
 }
 
 proptest! {
-    #![proptest_config(cases(3_000))]
+    #![proptest_config(cases(1_500))]
 
     #[test]
-    fn no_key_is_held_in_two_objects(actions in prop::collection::vec(action(), 1..120)) {
+    fn no_key_is_held_in_two_objects(actions in prop::collection::vec(action(), 1..200)) {
         let mut world = World::new();
         for action in actions {
             world.act(action);
@@ -249,18 +247,18 @@ fn the_random_world_sees_changes_come_into_force() {
         take(0, 0),
         Action::Deliver(0),
         take(0, 1),
-        Action::Deploy(2),
+        Action::Deploy(1),
     ];
     steps.into_iter().for_each(|action| world.act(action));
     assert!(world.granted >= 1);
     let before = world.granted;
-    // To plan, to close two, to change.
-    (0..4).for_each(|_| world.act(Action::Change));
-    for action in [take(2, 2), Action::Deliver(0)] {
+    // To plan, to close one, to change.
+    (0..3).for_each(|_| world.act(Action::Change));
+    for action in [take(1, 1), Action::Deliver(0)] {
         world.act(action);
     }
     assert_eq!(world.granted, before, "not before all has run out");
-    for action in [Action::Wait(1_000), take(2, 0), Action::Deliver(0)] {
+    for action in [Action::Wait(1_000), take(1, 0), Action::Deliver(0)] {
         world.act(action);
     }
     assert_eq!(world.granted, before + 1);

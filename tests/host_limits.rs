@@ -132,14 +132,39 @@ fn the_keys_of_one_scope_leave_room_for_those_of_the_others() {
         }
         granted
     };
-    // Half of 48 is for whoever comes first; of the other half each of four scopes has six.
-    assert_eq!(fill(&mut server, 0, "orders:"), 24);
+    // Of half of 48 each of four scopes has six; the other half is for whoever comes first.
+    assert_eq!(fill(&mut server, 0, "orders:"), 30);
     assert_eq!(fill(&mut server, 1, "jobs:"), 6);
     assert_eq!(fill(&mut server, 2, "orders:eu:"), 6);
     assert_eq!(fill(&mut server, 3, "anything else"), 6);
     assert_eq!(fill(&mut server, 4, "orders:"), 0);
     // All have run out but the memory of them: the room is free again, whoever comes.
-    assert_eq!(fill(&mut server, 2_000, "jobs:"), 24);
+    assert_eq!(fill(&mut server, 2_000, "jobs:"), 30);
+}
+
+#[test]
+fn a_scope_does_not_come_to_more_than_its_share_by_keys_it_had_before() {
+    let config = HostConfig {
+        max_keys: 40,
+        ..small()
+    };
+    let mut server = Server::with(config);
+    server
+        .host
+        .share_among(["orders:"].map(String::from).into());
+    let text = |n: u128| format!("orders:{n}");
+    for n in 0..40 {
+        take(&mut server, 0, &text(n), 100 + n);
+        server.ask_about(0, &text(n), 200 + n, release(100 + n));
+    }
+    // All are known and idle. Half of 40, and half of the other half, may come back to life.
+    let granted = (0..40).filter(|n| {
+        let answer = take(&mut server, 5_000, &text(*n), 300 + n);
+        matches!(answer, Response::Granted(_))
+    });
+    assert_eq!(granted.count(), 30);
+    let other = take(&mut server, 5_001, "jobs:1", 400);
+    assert!(matches!(other, Response::Granted(_)), "{other:?}");
 }
 
 #[test]

@@ -167,7 +167,10 @@ impl Host {
     fn serve(&mut self, to: ReplyTo, request: Request) {
         let Request { key, op, operation } = request;
         let known = self.table.contains(&key);
-        let has_place = known || (leaves_a_trace(&operation) && self.make_room(&key, &operation));
+        if !self.admits(&key, &operation) {
+            return self.effects.reply(to, too_many_keys());
+        }
+        let has_place = known || (leaves_a_trace(&operation) && self.make_room(&operation));
         if !has_place && matches!(operation, Operation::Acquire(_) | Operation::Cancel) {
             return self.effects.reply(to, too_many_keys());
         }
@@ -208,10 +211,9 @@ impl Host {
     /// Room for one more key: where there is none, the keys that have been idle for longest are
     /// forgotten. The floor keeps every later fence above theirs. What only ends something has room
     /// of its own, and leaves nothing that is not idle.
-    fn make_room(&mut self, key: &Key, operation: &Operation) -> bool {
+    fn make_room(&mut self, operation: &Operation) -> bool {
         let most = self.config.max_keys;
         let most = match operation {
-            Operation::Acquire(_) if !self.admits(key) => return false,
             Operation::Acquire(_) => most,
             _ => most.saturating_add(self.config.spare_keys),
         };
@@ -225,6 +227,15 @@ impl Host {
         true
     }
 
+    /// Whether the key may become alive, if that is what is asked.
+    fn admits(&mut self, key: &Key, operation: &Operation) -> bool {
+        let room = self.config.max_keys;
+        !matches!(operation, Operation::Acquire(_))
+            || !self.shares.matter(room, &self.table)
+            || self.table.is_alive(key, self.now)
+            || self.shares.admit(room, key, &self.table, self.now)
+    }
+
     fn forget_idle(&mut self) {
         if let Some((key, slot)) = self.table.forget_idle(self.now) {
             if slot.fence() > self.floor {
@@ -232,15 +243,6 @@ impl Host {
                 self.effects.persist(Mutation::PutFloor(self.floor));
             }
             self.effects.persist(Mutation::DeleteKey(key));
-        }
-    }
-
-    fn admits(&self, key: &Key) -> bool {
-        let room = self.config.max_keys;
-        let is_alive = |slot: &&Slot| slot.idle_from(self.now).is_none_or(|idle| idle > self.now);
-        self.table.len() < room / 2 || {
-            let alive = self.table.slots().filter(is_alive).map(Slot::key);
-            self.shares.admit(room, key, alive)
         }
     }
 

@@ -1,9 +1,16 @@
 //! A share of the room for the keys of each scope, so that one can't lock the others out.
 
 use alloc::string::String;
+use alloc::vec;
 use alloc::vec::Vec;
 
+use super::table::Table;
 use crate::name::Key;
+use crate::time::{Instant, Span};
+
+/// How long a count of who is alive is good enough: to count on each request would cost more than
+/// the request.
+const COUNTED_FOR: Span = Span::from_secs(1);
 
 /// The scopes that share a host's room. A key is of the scope with the longest prefix that it
 /// begins with; what no prefix covers is one more scope.
@@ -11,29 +18,48 @@ use crate::name::Key;
 pub(super) struct Shares {
     /// The longest first.
     prefixes: Vec<String>,
+    /// How many keys of each scope were alive when they were counted, and those let in since.
+    alive: Vec<usize>,
+    counted: Option<Instant>,
 }
 
 impl Shares {
     pub fn among(mut prefixes: Vec<String>) -> Self {
         prefixes.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
         prefixes.dedup();
-        Self { prefixes }
+        Self {
+            prefixes,
+            ..Self::default()
+        }
     }
 
-    /// Whether a new key may come in beside those that are alive. Half of the room is for whoever
-    /// comes; the other half is kept in equal shares.
-    pub fn admit<'a>(&self, room: usize, key: &Key, alive: impl Iterator<Item = &'a Key>) -> bool {
-        if self.prefixes.is_empty() {
-            return true;
+    /// Whether there is so little room that it has to be shared.
+    pub fn matter(&self, room: usize, table: &Table) -> bool {
+        !self.prefixes.is_empty() && table.len() >= room / 2
+    }
+
+    /// Whether one more key may become alive beside those in the table. Half of the room is kept in equal
+    /// shares, one for each scope; the other half is for whoever comes first.
+    pub fn admit(&mut self, room: usize, key: &Key, table: &Table, now: Instant) -> bool {
+        let is_recent = |counted: Instant| now.since(counted) < COUNTED_FOR;
+        if !self.counted.is_some_and(is_recent) {
+            self.count(table, now);
         }
         let scope = self.scope_of(key);
-        let (mut all, mut same) = (0, 0);
-        for key in alive {
-            all += 1;
-            same += usize::from(self.scope_of(key) == scope);
+        let (common, share) = (room - room / 2, room / 2 / self.alive.len());
+        let beyond = self.alive.iter().map(|alive| alive.saturating_sub(share));
+        let is_admitted = self.alive[scope] < share || beyond.sum::<usize>() < common;
+        self.alive[scope] += usize::from(is_admitted);
+        is_admitted
+    }
+
+    fn count(&mut self, table: &Table, now: Instant) {
+        self.counted = Some(now);
+        self.alive = vec![0; self.prefixes.len() + 1];
+        for slot in table.slots().filter(|slot| slot.is_alive(now)) {
+            let scope = self.scope_of(slot.key());
+            self.alive[scope] += 1;
         }
-        let free = room / 2;
-        all < free || same < free / (self.prefixes.len() + 1)
     }
 
     fn scope_of(&self, key: &Key) -> usize {

@@ -100,6 +100,11 @@ impl Slot {
         Some(self.grant.as_ref().map_or(now, |grant| grant.expires))
     }
 
+    /// Whether somebody has an interest in this key now.
+    pub fn is_alive(&self, now: Instant) -> bool {
+        self.idle_from(now).is_none_or(|idle| idle > now)
+    }
+
     /// The record to store, if it has changed since this was last asked.
     pub fn take_record(&mut self, now: Instant) -> Option<KeyRecord> {
         core::mem::take(&mut self.dirty).then(|| KeyRecord {

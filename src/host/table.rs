@@ -55,6 +55,11 @@ impl Table {
         self.slots.values()
     }
 
+    pub fn is_alive(&self, key: &Key, now: Instant) -> bool {
+        let slot = self.slots.get(&Place::of(key));
+        slot.is_some_and(|slot| slot.is_alive(now))
+    }
+
     pub fn contains(&self, key: &Key) -> bool {
         self.slots.contains_key(&Place::of(key))
     }

@@ -138,18 +138,12 @@ impl Bench {
     fn cycle_leases(&mut self, among: usize) {
         for _ in 0..CYCLES {
             let n = self.pick(among);
-            let credential = Credential::Lease(self.held[n]);
+            let credential = credential(self.held[n]);
             let ttl = TTL;
-            let renew = self.ask(
-                n,
-                Operation::Renew {
-                    credential: credential.clone(),
-                    ttl,
-                },
-            );
+            let renew = self.ask(n, Operation::Renew { credential, ttl });
             assert!(matches!(renew, Some(Response::Renewed { .. })));
             let release = self.ask(n, Operation::Release(credential));
-            assert!(matches!(release, Some(Response::Released)));
+            assert!(matches!(release, Some(Response::Released { .. })));
             self.held[n] = self.acquire(n, Span::ZERO).expect("the key is free");
         }
     }
@@ -157,7 +151,7 @@ impl Bench {
     fn cycle_waiters(&mut self) {
         for _ in 0..CYCLES {
             // The release is answered last: before it comes the grant to the first waiter.
-            let credential = Credential::Lease(self.held[0]);
+            let credential = credential(self.held[0]);
             let granted = self.ask(0, Operation::Release(credential));
             let Some(Response::Granted(granted)) = granted else {
                 panic!("no waiter was granted the key: {granted:?}");
@@ -221,4 +215,8 @@ impl Bench {
         self.random ^= self.random << 17;
         (self.random % among as u64) as usize
     }
+}
+
+fn credential(lease: LeaseId) -> Credential {
+    Credential { lease, fence: None }
 }

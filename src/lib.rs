@@ -122,13 +122,17 @@ extern crate alloc;
 
 pub mod access;
 pub mod clock;
+mod decimal;
 pub mod fence;
 mod hash;
 pub mod holder;
 pub mod host;
 pub mod id;
+pub mod invalid;
+pub mod json;
 pub mod layout;
 pub mod name;
 pub mod protocol;
 pub mod redis;
 pub mod time;
+mod words;

@@ -1,6 +1,7 @@
 //! Who may do what with which keys, and what is no basis for that.
 
 use leasehold::access::{Access, Entry, Fault, Flaw, Operator, Origins, Right, Rights};
+use leasehold::protocol::wire::Verb;
 use leasehold::protocol::{Code, Refusal};
 
 const TOKEN: &str = "0123456789abcdef";
@@ -83,28 +84,21 @@ fn no_prefix_opens_nothing_and_the_empty_one_everything() {
 
 #[test]
 fn a_right_is_needed_for_each_operation() {
-    let holding = [
-        "acquire", "cancel", "release", "renew", "transfer", "verify",
-    ];
-    for operation in holding {
-        assert_eq!(
-            Right::for_operation(operation),
-            Some(Right::Hold),
-            "{operation}"
-        );
+    for verb in Verb::ALL {
+        let expected = match verb.name() {
+            "inspect" => Right::Inspect,
+            "revoke" => Right::Revoke,
+            _ => Right::Hold,
+        };
+        assert_eq!(Right::for_operation(*verb), expected, "{verb:?}");
     }
-    assert_eq!(Right::for_operation("inspect"), Some(Right::Inspect));
-    assert_eq!(Right::for_operation("revoke"), Some(Right::Revoke));
-    for none in ["", "steal", "Acquire", "hold", "layout"] {
-        assert_eq!(Right::for_operation(none), None, "{none}");
-    }
-    for right in Right::ALL {
+    for right in Right::ALL.iter().copied() {
         let rights = Rights::named([right.name()]).expect("a right");
         let access = access(&[Entry {
             rights,
             ..entry(TOKEN, None)
         }]);
-        for other in Right::ALL {
+        for other in Right::ALL.iter().copied() {
             let found = reason(access.check(TOKEN, other, Some("k")));
             let expected = (other != right).then_some("no-right");
             assert_eq!(found.as_deref(), expected, "{other:?} with {right:?}");
@@ -144,6 +138,99 @@ fn every_fault_of_a_list_is_told_and_one_closes_it() {
         assert!(!message.contains("0123456789"), "{message}");
     }
     assert_eq!(faults(vec![]), [Fault::of_tokens(None, Flaw::NoToken)]);
+}
+
+#[test]
+fn a_secret_is_one_token_or_a_list_that_is_understood_as_a_whole() {
+    let plain = Access::parse(&format!(" {TOKEN}\n")).expect("one token");
+    assert_eq!(
+        plain,
+        access(&[entry(TOKEN, None)]),
+        "which may do everything"
+    );
+    let list = format!(
+        r#" [ {{"token":"{TOKEN}"}},
+        {{"prefixes":["a:","\u00e9"],"token":"{ORDERS}","rights":["revoke"]}} ] "#
+    );
+    let listed = Access::parse(&list).expect("a list");
+    assert_eq!(hold(&listed, TOKEN, "any"), None);
+    assert_eq!(
+        reason(listed.check(TOKEN, Right::Revoke, None)).as_deref(),
+        Some("no-right")
+    );
+    assert_eq!(listed.check(ORDERS, Right::Revoke, Some("été")), Ok(()));
+    let elsewhere = listed.check(ORDERS, Right::Revoke, Some("b:"));
+    assert_eq!(reason(elsewhere).as_deref(), Some("out-of-scope"));
+
+    for (secret, flaw) in [
+        ("", Flaw::NoToken),
+        (" \n", Flaw::NoToken),
+        ("[]", Flaw::NoToken),
+        ("{}", Flaw::Unreadable),
+        ("[{", Flaw::Unreadable),
+        ("[{}]]", Flaw::Unreadable),
+    ] {
+        assert_eq!(
+            Access::parse(secret),
+            Err(vec![Fault::of_tokens(None, flaw)]),
+            "{secret}"
+        );
+    }
+    for secret in [
+        "short",
+        "two words-0123456789",
+        "\u{feff}0123456789abcdef",
+        "[0123456789abcdef",
+    ] {
+        assert!(Access::parse(secret).is_err(), "{secret}");
+    }
+    let deep = "[".repeat(100_000);
+    assert!(Access::parse(&deep).is_err());
+    for (text, flaw) in [
+        ("1", Flaw::Entry),
+        (r#"["0123456789abcdef"]"#, Flaw::Entry),
+        (r#""0123456789abcdef""#, Flaw::Entry),
+        (r#"{"prefixes":[]}"#, Flaw::Token),
+        (r#"{"token":7}"#, Flaw::Token),
+        (r#"{"token":null}"#, Flaw::Token),
+        (r#"{"token":"\ud800-0123456789"}"#, Flaw::Token),
+        (r#"{"token":"short"}"#, Flaw::Short),
+        (r#"{"token":"0123456789abcdef "}"#, Flaw::Unmatchable),
+        (
+            r#"{"token":"0123456789abcdef","prefix":["orders:"]}"#,
+            Flaw::Field,
+        ),
+        (
+            r#"{"token":"0123456789abcdef","token":"0123456789abcdeg"}"#,
+            Flaw::Field,
+        ),
+        (r#"{"0123456789abcdef":["orders:"]}"#, Flaw::Field),
+        (
+            r#"{"token":"0123456789abcdef","prefixes":"orders:"}"#,
+            Flaw::Prefixes,
+        ),
+        (
+            r#"{"token":"0123456789abcdef","prefixes":[1]}"#,
+            Flaw::Prefixes,
+        ),
+        (
+            r#"{"token":"0123456789abcdef","prefixes":null}"#,
+            Flaw::Prefixes,
+        ),
+        (
+            r#"{"token":"0123456789abcdef","rights":"hold"}"#,
+            Flaw::Rights,
+        ),
+        (r#"{"token":"0123456789abcdef","rights":[]}"#, Flaw::Rights),
+        (
+            r#"{"token":"0123456789abcdef","rights":["hold","Revoke"]}"#,
+            Flaw::Rights,
+        ),
+    ] {
+        let list = format!(r#"[{{"token":"{ORDERS}","prefixes":["orders:"]}},{text}]"#);
+        let expected = Err(vec![Fault::of_tokens(Some(2), flaw)]);
+        assert_eq!(Access::parse(&list), expected, "{text}");
+    }
 }
 
 #[test]

@@ -143,7 +143,7 @@ fn b40_b75_no_two_causes_share_a_code() {
             refused(Code::Unavailable, Some(100)),
             ErrorCode::Unavailable,
         ),
-        (Response::Released, ErrorCode::Unavailable),
+        (RELEASED, ErrorCode::Unavailable),
         (Response::Inspected(None), ErrorCode::Unavailable),
     ];
     for (response, expected) in cases {
@@ -352,7 +352,7 @@ fn k4_a_grant_that_comes_too_late_is_given_back_and_asked_for_anew() {
         .find(|(_, send)| is_release(&send.request.operation));
     assert_eq!(
         released.map(|(_, send)| send.request.operation.clone()),
-        Some(release(LEASE))
+        Some(of(1, release(LEASE)))
     );
     let (_, again) = driver.sends.last().expect("sent");
     assert_ne!(again.request.op, op(1_001), "another op, another grant");
@@ -365,7 +365,7 @@ fn k4_the_last_try_that_comes_too_late_is_given_back_and_fails() {
     assert_eq!(code(&driver), Some(ErrorCode::Unavailable));
     assert_eq!(driver.sent(is_release), 1);
     assert_eq!(driver.sent(is_cancel), 0);
-    driver.answer(600, Response::Released);
+    driver.answer(600, RELEASED);
     assert!(driver.closed);
 }
 
@@ -411,7 +411,7 @@ fn b30_a_grant_that_arrives_after_the_abort_is_given_back() {
     driver.input(30, Input::Cancel);
     driver.input(150, Input::Answered(acquire, granted(LEASE, 1, 1_000)));
     assert!(!driver.is_held());
-    assert_eq!(driver.last_operation(), &release(LEASE));
+    assert_eq!(driver.last_operation(), &of(1, release(LEASE)));
 }
 
 #[test]

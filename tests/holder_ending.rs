@@ -31,8 +31,8 @@ fn a_release_ends_the_lease_before_its_request_leaves() {
     );
     let mut driver = Driver::held(config(10_000));
     driver.input(100, Input::Release);
-    assert_eq!(driver.last_operation(), &release(LEASE));
-    driver.answer(120, Response::Released);
+    assert_eq!(driver.last_operation(), &of(1, release(LEASE)));
+    driver.answer(120, RELEASED);
     assert_eq!(
         events(&driver),
         [&Event::Released(Release::Done), &Event::Closed]
@@ -87,7 +87,7 @@ fn b44_b45_b47_after_a_release_the_renewal_under_way_is_nobodys() {
         driver.input(4_000, Input::Release);
         assert_eq!(driver.dropped, [renewal]);
         driver.input(4_010, Input::Answered(renewal, late.clone()));
-        driver.answer(4_020, Response::Released);
+        driver.answer(4_020, RELEASED);
         driver.input(4_030, Input::Answered(renewal, late));
         driver.run_until(100_000);
         assert_eq!(
@@ -104,7 +104,7 @@ fn b45_acquire_and_release_back_to_back_send_no_renewal() {
     driver.answer(20, granted(LEASE, 1, 1_000));
     driver.input(20, Input::Release);
     driver.run(100_000, |send| match send.request.operation {
-        Operation::Release(_) => Fate::Answer(20, Response::Released),
+        Operation::Release(_) => Fate::Answer(20, RELEASED),
         _ => Fate::Hang,
     });
     assert_eq!(driver.sent(is_renew), 0);
@@ -117,7 +117,7 @@ fn b49_a_second_release_is_no_second_request() {
     driver.input(100, Input::Release);
     driver.input(100, Input::Release);
     driver.input(110, Input::Release);
-    driver.answer(120, Response::Released);
+    driver.answer(120, RELEASED);
     driver.input(130, Input::Release);
     assert_eq!(driver.sent(is_release), 1);
     assert_eq!(
@@ -162,8 +162,8 @@ fn every_answer_to_a_release_ends_in_one_released_and_nothing_else() {
         driver.input(100, Input::Release);
         driver.run(100_000, |_| Fate::Answer(20, response.clone()));
         let expected = match response {
-            Response::Released => Release::Done,
-            Response::NotHolder(ended) => Release::NotHeld(ended),
+            Response::Released { .. } => Release::Done,
+            Response::NotHolder { ended, .. } => Release::NotHeld(ended),
             _ => Release::Unconfirmed,
         };
         assert_eq!(
@@ -182,7 +182,7 @@ fn a_transfer_ends_the_lease_before_its_request_leaves() {
     assert!(!driver.is_held());
     assert_eq!(
         driver.last_operation(),
-        &transfer(by_lease(LEASE), "b", 900, 5_000)
+        &of(1, transfer(by_lease(LEASE), "b", 900, 5_000))
     );
     driver.answer(120, granted(900, 2, 5_000));
     let successor = Successor {
@@ -241,7 +241,7 @@ fn a_transfer_refused_after_an_attempt_in_doubt_does_not_come_back() {
     let unreadable = every_response().into_iter().filter(|(_, response)| {
         !matches!(
             response,
-            Response::Granted(_) | Response::NotHolder(_) | Response::Refused(_)
+            Response::Granted(_) | Response::NotHolder { .. } | Response::Refused(_)
         )
     });
     for (what, response) in unreadable

@@ -43,7 +43,7 @@ fn answers() -> impl Strategy<Value = Response> {
         }),
         6 => span.clone().prop_map(renewed),
         2 => prop::sample::select(ends).prop_map(not_holder),
-        2 => Just(Response::Released),
+        2 => Just(RELEASED),
         1 => Just(Response::Cancelled),
         1 => span.clone().prop_map(|retry| held_by("z", retry)),
         1 => (0_u32..5, span.clone()).prop_map(|(ahead, retry)| Response::Queued { ahead, retry_after: ms(retry) }),
@@ -134,7 +134,7 @@ impl Watch {
         };
         let (ttl, waited) = match response {
             Response::Granted(granted) => (granted.ttl, granted.waited.min(now.since(*sent))),
-            Response::Renewed { ttl } => (*ttl, Span::ZERO),
+            Response::Renewed { ttl, .. } => (*ttl, Span::ZERO),
             _ => return,
         };
         // s + (ttl + min(w, r − s))·0.99 − 10 ms − lead, the lead being min(ttl / 20, 500 ms).

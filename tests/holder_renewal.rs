@@ -146,7 +146,7 @@ fn the_first_renewal_is_due_at_a_third_of_the_term() {
     let (sent, send) = &driver.sends[0];
     // 9990 ± 10 % after the send of the grant.
     assert!((at(8_991)..=at(10_989)).contains(sent), "{sent:?}");
-    assert_eq!(send.request.operation, renew(2_001, 30_000));
+    assert_eq!(send.request.operation, of(1, renew(2_001, 30_000)));
     assert!(!send.rebind);
 }
 
@@ -213,7 +213,7 @@ fn a_definite_no_ends_the_lease_at_once_and_an_error_does_not() {
         driver.input(1_000, Input::Renew(None));
         driver.answer(1_020, response.clone());
         match response {
-            leasehold::protocol::Response::NotHolder(ended) => {
+            leasehold::protocol::Response::NotHolder { ended, .. } => {
                 assert_eq!(
                     driver.loss(),
                     Some((at(1_020), LossReason::NotHolder(ended)))
@@ -289,7 +289,7 @@ fn a_short_first_term_is_confirmed_at_once() {
     for settings in [config(30_000), manual(30_000)] {
         let mut driver = Driver::started(settings);
         driver.answer(20, granted_after(2_001, 1, 3_000, 0));
-        assert_eq!(driver.last_operation(), &renew(2_001, 30_000));
+        assert_eq!(driver.last_operation(), &of(1, renew(2_001, 30_000)));
         driver.answer(40, renewed(30_000));
         assert_eq!(driver.remaining_ms(), 20 + 29_190 - 40);
     }
@@ -327,7 +327,7 @@ fn a_renewal_asked_for_while_one_is_under_way_follows_it() {
     driver.input(longer, Input::Renew(Some(ms(60_000))));
     assert_eq!(driver.sent(is_renew), 1, "one attempt at a time");
     driver.answer(longer + 10, renewed(30_000));
-    assert_eq!(driver.last_operation(), &renew(2_001, 60_000));
+    assert_eq!(driver.last_operation(), &of(1, renew(2_001, 60_000)));
     assert!(
         !driver
             .events
@@ -423,7 +423,7 @@ fn b13_b19_after_a_loss_the_same_key_is_acquired_and_renewed_anew() {
 fn a_verification_asks_and_a_no_ends_the_lease() {
     let mut driver = Driver::held(manual(30_000));
     driver.input(100, Input::Verify);
-    assert_eq!(driver.last_operation(), &Operation::Verify(by_lease(2_001)));
+    assert_eq!(driver.last_operation(), &of(1, verify(2_001)));
     driver.answer(120, not_holder(Ended::Revoked));
     let told: Vec<&Event> = driver.events.iter().map(|(_, event)| event).collect();
     assert!(matches!(told[0], Event::VerifySettled(Err(_))));

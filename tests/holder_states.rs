@@ -66,7 +66,7 @@ fn holder(state: &str) -> Driver {
         "closed" => {
             let mut driver = Driver::held(config(30_000));
             driver.input(4_000, Input::Release);
-            driver.answer(4_020, Response::Released);
+            driver.answer(4_020, RELEASED);
             driver
         }
         other => panic!("{other}"),
@@ -282,7 +282,7 @@ fn an_answer_to_an_attempt_that_never_was_does_nothing() {
     for response in [
         renewed(1_000),
         not_holder(Ended::Revoked),
-        Response::Released,
+        RELEASED,
         queued(1),
     ] {
         let unknown = tell(Input::Answered(AttemptId(99), response));

@@ -5,7 +5,7 @@ mod common;
 use common::hosting::{Server, contended, held};
 use common::*;
 use leasehold::host::{HostConfig, HostInput};
-use leasehold::protocol::{Ended, MAX_TTL, Operation, Response};
+use leasehold::protocol::{Credential, Ended, MAX_TTL, Operation, Response};
 use leasehold::time::Span;
 
 /// The states a key can be in, each at t = 1000. Op 1 and lease 11 are those of `"a"`.
@@ -95,7 +95,7 @@ fn for_lease_11(yes: &Response) -> [Response; 6] {
 
 #[test]
 fn a_release_needs_the_running_lease() {
-    table(&release(11), for_lease_11(&Response::Released));
+    table(&release(11), for_lease_11(&RELEASED));
 }
 
 #[test]
@@ -185,24 +185,67 @@ fn k7_key_and_fence_open_nothing_without_the_lease_id() {
 }
 
 #[test]
-fn by_name_the_name_alone_opens_the_lease() {
+fn an_answer_names_the_fence_that_was_asked_about() {
+    let about = |fence_value| Credential {
+        fence: Some(fence(fence_value)),
+        ..by_lease(11)
+    };
+    let mine = Some(fence(1));
+    let renewed = |ttl| Response::Renewed {
+        about: mine,
+        ttl: ms(ttl),
+    };
     let mut server = held(10_000);
-    let by = |holder: &str| Operation::Verify(by_name(holder));
-    assert_eq!(server.ask(0, 50, by("a")), renewed(10_000));
-    assert_eq!(server.ask(0, 51, by("b")), not_holder(Ended::Unknown));
+    assert_eq!(
+        server.ask(0, 50, Operation::Verify(about(1))),
+        renewed(10_000)
+    );
     let renew = Operation::Renew {
-        credential: by_name("a"),
+        credential: about(1),
         ttl: ms(30_000),
     };
-    assert_eq!(server.ask(0, 52, renew), renewed(30_000));
-    assert_eq!(
-        server.ask(0, 53, Operation::Release(by_name("b"))),
-        not_holder(Ended::Unknown)
-    );
-    assert_eq!(
-        server.ask(0, 54, Operation::Release(by_name("a"))),
-        Response::Released
-    );
+    assert_eq!(server.ask(0, 51, renew), renewed(30_000));
+    let release = Operation::Release(about(1));
+    let released = Response::Released { about: mine };
+    assert_eq!(server.ask(0, 52, release.clone()), released);
+    assert_eq!(server.ask(0, 52, release), released);
+    let gone = Response::NotHolder {
+        about: mine,
+        ended: Ended::Released,
+    };
+    assert_eq!(server.ask(0, 53, Operation::Verify(about(1))), gone);
+}
+
+#[test]
+fn an_id_with_another_grants_fence_opens_nothing() {
+    for other in [0, 2, u64::MAX] {
+        let credential = Credential {
+            fence: Some(fence(other)),
+            ..by_lease(11)
+        };
+        let operations = [
+            Operation::Release(credential),
+            Operation::Renew {
+                credential,
+                ttl: ms(20_000),
+            },
+            Operation::Verify(credential),
+            transfer(credential, "x", 99, 20_000),
+        ];
+        for (op, operation) in (50..).zip(operations) {
+            let mut server = held(10_000);
+            let refused = Response::NotHolder {
+                about: Some(fence(other)),
+                ended: Ended::Unknown,
+            };
+            assert_eq!(
+                server.ask(1, op, operation.clone()),
+                refused,
+                "{operation:?}"
+            );
+            assert_eq!(server.look(1), Some(("a".to_string(), 1, 9_999, 0)));
+        }
+    }
 }
 
 #[test]
@@ -314,7 +357,7 @@ fn k1_a_second_acquire_leaves_the_first_lease_alone() {
         held_by("a", 9_500)
     );
     assert_eq!(server.ask(600, 3, verify(11)), renewed(9_400));
-    assert_eq!(server.ask(600, 4, release(11)), Response::Released);
+    assert_eq!(server.ask(600, 4, release(11)), RELEASED);
 }
 
 #[test]

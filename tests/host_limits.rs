@@ -100,7 +100,7 @@ fn what_ends_something_is_served_by_a_full_host_too() {
     for (bits, text) in [(10, "k"), (11, "l"), (12, "m")] {
         assert_eq!(
             server.ask_about(5, text, 400 + bits, release(bits)),
-            Response::Released
+            Response::Released { about: None }
         );
     }
     let next = take(&mut server, 6, "other", 500);
@@ -117,7 +117,7 @@ fn the_keys_of_one_scope_leave_room_for_those_of_the_others() {
     let mut server = Server::with(config);
     server
         .host
-        .share_among(["orders:", "orders:eu:", "jobs:"].map(String::from).into());
+        .share_among(["orders:", "orders:eu:", "jobs:"].map(String::from));
     let mut bits = 0;
     let mut fill = |server: &mut Server, at: u64, prefix: &str| -> u32 {
         let mut granted = 0;
@@ -149,9 +149,7 @@ fn a_scope_does_not_come_to_more_than_its_share_by_keys_it_had_before() {
         ..small()
     };
     let mut server = Server::with(config);
-    server
-        .host
-        .share_among(["orders:"].map(String::from).into());
+    server.host.share_among(["orders:"].map(String::from));
     let text = |n: u128| format!("orders:{n}");
     for n in 0..40 {
         take(&mut server, 0, &text(n), 100 + n);
@@ -206,7 +204,7 @@ fn an_idle_keys_record_is_bounded() {
         server.ask(0, 20_000 + n, acquire("a", 30_000 + n, 1_000, 0));
         server.ask(0, 40_000 + n, release(30_000 + n));
         server.ask(0, 50_000 + n, Operation::Revoke);
-        server.ask(0, 60_000 + n, Operation::Release(by_name("a")));
+        server.ask(0, 60_000 + n, release(30_000 + n));
     }
     let record = &server.store.keys[&key("k")];
     assert!(record.past.len() <= 16, "{}", record.past.len());

@@ -285,26 +285,21 @@ impl Entry {
                 replayed: true,
             }),
             (None, Ended::Cancelled) => Response::Cancelled,
-            (None, ended) => Response::NotHolder(ended),
+            (None, ended) => not_holder(ended),
         })
     }
 
     /// `None` if the credential opens the running grant, else how its own ended.
     fn shut(&self, credential: &Credential) -> Option<Ended> {
-        let opens = self.grant.as_ref().is_some_and(|grant| match credential {
-            Credential::Lease(lease) => grant.lease == *lease,
-            Credential::Holder(holder) => grant.holder == *holder,
-        });
-        if opens {
+        let fence = credential.fence.map_or(self.fence, Fence::value);
+        let opens = |grant: &Grant| grant.lease == credential.lease && fence == self.fence;
+        if self.grant.as_ref().is_some_and(opens) {
             return None;
         }
-        let Credential::Lease(lease) = credential else {
-            return Some(Ended::Unknown);
-        };
         let past = self
             .past
             .iter()
-            .find(|past| past.won.is_some_and(|(won, _)| won == *lease));
+            .find(|past| past.won.is_some_and(|(won, _)| won == credential.lease));
         Some(past.map_or(Ended::Unknown, |past| past.ended))
     }
 
@@ -340,10 +335,11 @@ impl Entry {
             }
             Operation::Release(credential) => Some(self.release(now, op, credential, replies)),
             Operation::Renew { credential, ttl } => Some(match self.shut(credential) {
-                Some(ended) => Response::NotHolder(ended),
+                Some(ended) => refusal(*credential, ended),
                 None => {
                     self.extend(*ttl, now);
                     Response::Renewed {
+                        about: credential.fence,
                         ttl: self.told(now),
                     }
                 }
@@ -351,8 +347,9 @@ impl Entry {
             Operation::Revoke => Some(Response::Revoked(self.revoke(now, op, replies))),
             Operation::Transfer(transfer) => Some(self.transfer(now, op, transfer)),
             Operation::Verify(credential) => Some(match self.shut(credential) {
-                Some(ended) => Response::NotHolder(ended),
+                Some(ended) => refusal(*credential, ended),
                 None => Response::Renewed {
+                    about: credential.fence,
                     ttl: self.told(now),
                 },
             }),
@@ -444,19 +441,6 @@ impl Entry {
         past.won.is_none().then_some(past.ended)
     }
 
-    fn not_holder(
-        &mut self,
-        now: Instant,
-        op: OpId,
-        credential: &Credential,
-        ended: Ended,
-    ) -> Response {
-        if matches!(credential, Credential::Holder(_)) {
-            self.bury(op, ended, now);
-        }
-        Response::NotHolder(ended)
-    }
-
     fn release(
         &mut self,
         now: Instant,
@@ -464,18 +448,18 @@ impl Entry {
         credential: &Credential,
         replies: &mut Replies,
     ) -> Response {
+        let released = Response::Released {
+            about: credential.fence,
+        };
         if self.ended_by(op, Ended::Released) {
-            return Response::Released;
-        }
-        if let Some(ended) = self.in_vain(op) {
-            return Response::NotHolder(ended);
+            return released;
         }
         if let Some(ended) = self.shut(credential) {
-            return self.not_holder(now, op, credential, ended);
+            return refusal(*credential, ended);
         }
         self.end(Ended::Released, Some(op), now);
         self.next(now, replies);
-        Response::Released
+        released
     }
 
     fn revoke(&mut self, now: Instant, op: OpId, replies: &mut Replies) -> bool {
@@ -499,7 +483,7 @@ impl Entry {
             return outcome;
         }
         if let Some(ended) = self.shut(&transfer.credential) {
-            return self.not_holder(now, op, &transfer.credential, ended);
+            return refusal(transfer.credential, ended);
         }
         self.end(Ended::Transferred, Some(op), now);
         let Transfer {
@@ -536,16 +520,25 @@ enum Move {
     Restart,
 }
 
+fn refusal(credential: Credential, ended: Ended) -> Response {
+    Response::NotHolder {
+        about: credential.fence,
+        ended,
+    }
+}
+
 fn holders() -> impl Strategy<Value = HolderName> {
     prop::sample::select(vec!["a", "b", "c"]).prop_map(name)
 }
 
 /// Ids of acquires are 1 to 8, of transfers 11 to 14; each proposes the lease 100 higher.
 fn credentials() -> impl Strategy<Value = Credential> {
-    prop_oneof![
-        5 => prop_oneof![101_u128..=108, 111_u128..=114].prop_map(by_lease),
-        1 => holders().prop_map(Credential::Holder),
-    ]
+    let fences = prop_oneof![3 => Just(None), 2 => (0_u64..6).prop_map(|value| Some(fence(value)))];
+    let leases = prop_oneof![101_u128..=108, 111_u128..=114];
+    (leases, fences).prop_map(|(bits, fence)| Credential {
+        lease: lease(bits),
+        fence,
+    })
 }
 
 fn asked() -> impl Strategy<Value = (u128, Operation)> {

@@ -4,7 +4,7 @@ mod common;
 
 use common::hosting::{Server, contended, held};
 use common::*;
-use leasehold::protocol::{Credential, Ended, Operation, Response};
+use leasehold::protocol::{Ended, Operation, Response};
 
 #[test]
 fn b24_b25_a_repeated_acquire_finds_its_own_grant_and_mints_no_second_fence() {
@@ -13,7 +13,7 @@ fn b24_b25_a_repeated_acquire_finds_its_own_grant_and_mints_no_second_fence() {
         let again = server.ask(at, 1, acquire("a", 11, 10_000, 0));
         assert_eq!(again, replayed(11, 1, 10_000 - at));
     }
-    assert_eq!(server.ask(6_000, 2, release(11)), Response::Released);
+    assert_eq!(server.ask(6_000, 2, release(11)), RELEASED);
     assert_eq!(
         server.ask(6_000, 3, acquire("b", 12, 10_000, 0)),
         granted(12, 2, 10_000)
@@ -127,11 +127,7 @@ fn a_cancelled_op_gets_nothing_even_if_it_was_used_for_two_things() {
     // One op both waits for the key and has transferred it: no client of ours does that.
     let mut server = held(10_000);
     let waits = server.post(1, 5, acquire("b", 15, 10_000, 5_000));
-    server.ask(
-        2,
-        5,
-        transfer(Credential::Lease(lease(11)), "c", 16, 10_000),
-    );
+    server.ask(2, 5, transfer(by_lease(11), "c", 16, 10_000));
     assert_eq!(server.ask(3, 5, Operation::Cancel), Response::Cancelled);
     assert_eq!(server.reply(waits), Some(Response::Cancelled));
     assert_eq!(server.look(3), None);
@@ -140,12 +136,12 @@ fn a_cancelled_op_gets_nothing_even_if_it_was_used_for_two_things() {
 #[test]
 fn b28_a_repeated_release_is_told_released_again_and_frees_nobody_elses_grant() {
     let mut server = held(10_000);
-    assert_eq!(server.ask(100, 50, release(11)), Response::Released);
+    assert_eq!(server.ask(100, 50, release(11)), RELEASED);
     assert_eq!(
         server.ask(110, 2, acquire("b", 12, 10_000, 0)),
         granted(12, 2, 10_000)
     );
-    assert_eq!(server.ask(120, 50, release(11)), Response::Released);
+    assert_eq!(server.ask(120, 50, release(11)), RELEASED);
     // Another release of the same lease is another op: there is nothing to give back.
     assert_eq!(
         server.ask(130, 51, release(11)),
@@ -154,19 +150,19 @@ fn b28_a_repeated_release_is_told_released_again_and_frees_nobody_elses_grant() 
     assert_eq!(server.look(130), Some(("b".to_string(), 2, 9_980, 0)));
 }
 
-/// Every operation that ends a grant without naming its lease id: repeated once the same holder,
-/// or anybody, holds again, it must not end that grant, too.
-fn blunt_operations() -> Vec<Operation> {
-    vec![
+/// Every operation that ends a grant, of this fence where it names one: repeated once the same
+/// holder, or anybody, holds again, it must not end that grant, too.
+fn ending_operations(fence: u64) -> [Operation; 3] {
+    [
         Operation::Revoke,
-        Operation::Release(by_name("a")),
-        transfer(by_name("a"), "d", 14, 100),
+        of(fence, release(11)),
+        of(fence, transfer(by_lease(11), "d", 14, 100)),
     ]
 }
 
 #[test]
 fn b98_a_repetition_spares_the_grant_that_came_after() {
-    for operation in blunt_operations() {
+    for operation in ending_operations(1) {
         let mut server = held(10_000);
         let first = server.ask(100, 50, operation.clone());
         // What a transfer gave has expired by then.
@@ -179,8 +175,8 @@ fn b98_a_repetition_spares_the_grant_that_came_after() {
         for at in 1_001..1_005 {
             let again = server.ask(at, 50, operation.clone());
             assert_eq!(
-                matches!(again, Response::NotHolder(_)),
-                matches!(first, Response::NotHolder(_)),
+                matches!(again, Response::NotHolder { .. }),
+                matches!(first, Response::NotHolder { .. }),
                 "{operation:?}: {first:?}, then {again:?}"
             );
             assert_eq!(
@@ -201,7 +197,7 @@ fn b98_a_repetition_spares_the_grant_that_came_after() {
 
 #[test]
 fn b98_what_found_nothing_to_end_ends_nothing_when_it_comes_again() {
-    for operation in blunt_operations() {
+    for operation in ending_operations(99) {
         for known in [false, true] {
             let mut server = Server::new();
             if known {
@@ -280,7 +276,7 @@ fn b98_every_op_sent_one_to_five_times_has_the_effect_of_one() {
 #[test]
 fn a_claim_by_another_name_for_the_same_lease_is_one_too_many() {
     let mut server = held(10_000);
-    let claim = |bits| transfer(Credential::Lease(lease(11)), "c", bits, 10_000);
+    let claim = |bits| transfer(by_lease(11), "c", bits, 10_000);
     assert_eq!(server.ask(100, 50, claim(21)), granted(21, 2, 10_000));
     assert_eq!(
         server.ask(100, 51, claim(22)),

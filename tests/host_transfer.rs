@@ -22,7 +22,7 @@ fn b85_the_old_credential_is_dead_for_every_operation() {
     );
     assert_eq!(server.look(105), Some(("b".to_string(), 2, 4_995, 0)));
     assert_eq!(server.ask(106, 55, renew(12, 10_000)), renewed(10_000));
-    assert_eq!(server.ask(107, 56, release(12)), Response::Released);
+    assert_eq!(server.ask(107, 56, release(12)), RELEASED);
 }
 
 #[test]

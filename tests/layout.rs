@@ -3,7 +3,7 @@
 mod common;
 
 use common::*;
-use leasehold::layout::{Layout, Place, Plan, Refused, Register, Ruling, Standing, Told, Unfit};
+use leasehold::layout::{Layout, Place, Plan, Register, Ruling, Standing, Told, Unfit};
 use leasehold::protocol::{Code, Operation, Refusal, Request};
 
 fn layout(text: &str) -> Layout {
@@ -33,17 +33,17 @@ fn outcome(ruling: Ruling) -> String {
     match ruling {
         Ruling::Serve(_) => "serve".into(),
         Ruling::Ask => "ask".into(),
-        Ruling::IfHeld(_, refused) => format!("if held, else {}", refusal(refused)),
-        Ruling::Refuse(refused) => refusal(refused),
+        Ruling::IfHeld(_, refused) => format!("if held, else {}", told_by(refused)),
+        Ruling::Refuse(refused) => told_by(refused),
     }
 }
 
-fn refusal(Refused { refusal, layout }: Refused) -> String {
+fn told_by(refusal: Refusal) -> String {
     assert_eq!(refusal.code, Code::Unavailable);
-    let layout = layout.map(|layout| layout.text()).unwrap_or_default();
+    let layout = refusal.layout.unwrap_or_default();
     let left = refusal.retry_after.map(|left| left.as_millis_floor());
     let left = left.map(|left| left.to_string()).unwrap_or_default();
-    [refusal.reason.as_ref(), &layout, &left]
+    [&refusal.reason, &layout, left.as_str()]
         .join(" ")
         .trim_end()
         .to_string()
@@ -334,5 +334,17 @@ fn a_register_changes_once_all_has_run_out() {
     assert_eq!(by_key.code, Code::Invalid);
     for text in ["", "many", "4 8", "4 8 soon"] {
         assert_eq!(Register::parse(text), None, "{text}");
+    }
+    for told in [told("4", None), told("eu/4", Some(("8", 700)))] {
+        assert_eq!(Told::from_json(&told.to_json()), Some(told));
+    }
+    for text in [
+        "",
+        "{}",
+        r#"{"inForce":"many"}"#,
+        r#"{"inForce":4}"#,
+        r#"{"next":"4"}"#,
+    ] {
+        assert_eq!(Told::from_json(text), None, "{text}");
     }
 }

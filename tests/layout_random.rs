@@ -170,7 +170,7 @@ impl World {
                 self.beliefs.insert(place, (bits, until));
                 self.granted += 1;
             }
-            Response::Renewed { ttl } => {
+            Response::Renewed { ttl, .. } => {
                 if let Some((_, until)) = self.beliefs.get_mut(&place) {
                     *until = (*until).max(self.now + ttl.as_millis_ceil());
                 }

@@ -5,8 +5,7 @@ mod common;
 
 use common::*;
 use leasehold::protocol::{
-    Code, Credential, Ended, Granted, Held, Info, MAX_POLL, Operation, Refusal, Request, Response,
-    Transfer,
+    Code, Ended, Granted, Held, Info, MAX_POLL, Operation, Refusal, Request, Response, Transfer,
 };
 use leasehold::redis::{Call, Prefix, Reply, SCRIPTS, Step, channel};
 use leasehold::time::Span;
@@ -75,7 +74,16 @@ fn every_answer_of_a_script_has_its_response() {
         ("what", Ended::Unknown),
     ];
     for (state, expected) in ended {
-        assert_eq!(done(&["not-holder", state]), Response::NotHolder(expected));
+        assert_eq!(done(&["not-holder", state]), not_holder(expected));
+        assert_eq!(done(&["not-holder", state, ""]), not_holder(expected));
+        let about = Some(fence(17));
+        assert_eq!(
+            done(&["not-holder", state, "17"]),
+            Response::NotHolder {
+                about,
+                ended: expected
+            }
+        );
     }
     let held = |holder: Option<&str>, after| {
         Response::Held(Held {
@@ -86,7 +94,13 @@ fn every_answer_of_a_script_has_its_response() {
     let table: &[(&[&str], Response)] = &[
         (&["cancelled"], Response::Cancelled),
         (&["free"], Response::Inspected(None)),
-        (&["released"], Response::Released),
+        (&["released", ""], RELEASED),
+        (
+            &["released", "17"],
+            Response::Released {
+                about: Some(fence(17)),
+            },
+        ),
         (&["revoked", "1"], Response::Revoked(true)),
         (&["revoked", "0"], Response::Revoked(false)),
         (&["held", "ann b", "70"], held(Some("ann b"), 70)),
@@ -120,13 +134,13 @@ fn every_answer_of_a_script_has_its_response() {
             grant(0, 17, true),
         ),
         (
-            &["renewed", "1000", "1000"],
-            Response::Renewed { ttl: ms(975) },
+            &["renewed", "1000", "1000", "17"],
+            Response::Renewed {
+                about: Some(fence(17)),
+                ttl: ms(975),
+            },
         ),
-        (
-            &["renewed", "10", "4000"],
-            Response::Renewed { ttl: Span::ZERO },
-        ),
+        (&["renewed", "10", "4000", ""], renewed(0)),
         (
             &["info", "ann", "18446744073709551615", "30", "2"],
             Response::Inspected(Some(Info {
@@ -205,7 +219,11 @@ fn what_no_script_answers_is_no_response() {
         &["info", "ann", "1", "1", "-1"],
         &["queued", "1", "2"],
         &["queued", "x", "2", "3"],
-        &["renewed", "1000"],
+        &["renewed", "1000", "1000"],
+        &["renewed", "1000", "1000", "x"],
+        &["released"],
+        &["released", "-"],
+        &["not-holder", "r", "1.5"],
         &["revoked"],
         &["free", "free"],
     ];
@@ -216,7 +234,7 @@ fn what_no_script_answers_is_no_response() {
 
 #[test]
 fn a_script_is_sent_by_its_hash_with_all_keys_in_one_slot() {
-    let credential = Credential::Lease(lease(0xab));
+    let credential = by_lease(0xab);
     let table: &[(&str, Operation, &[&str])] = &[
         (
             "acquire",
@@ -231,18 +249,18 @@ fn a_script_is_sent_by_its_hash_with_all_keys_in_one_slot() {
         ),
         (
             "release",
-            Operation::Release(credential.clone()),
+            Operation::Release(credential),
             &["lease", "queue", "presence"],
         ),
         (
             "renew",
             Operation::Renew {
-                credential: credential.clone(),
+                credential,
                 ttl: ms(1_000),
             },
             &["lease"],
         ),
-        ("renew", Operation::Verify(credential.clone()), &["lease"]),
+        ("renew", Operation::Verify(credential), &["lease"]),
         ("revoke", Operation::Revoke, &["lease", "queue", "presence"]),
         (
             "transfer",

@@ -66,13 +66,18 @@ pub fn span(bytes: &mut Bytes) -> Span {
     }
 }
 
-/// Proof of holding: the id of one of the few ops' grants, or a name.
+/// Proof of holding: the id of one of the few ops' grants, for any or for one fence.
 pub fn credential(bytes: &mut Bytes) -> Credential {
-    if bytes.once_in(4) {
-        Credential::Holder(holder(bytes))
-    } else {
-        Credential::Lease(lease_of(op(bytes)))
+    Credential {
+        lease: lease_of(op(bytes)),
+        fence: about(bytes),
     }
+}
+
+/// The fence that a request names, if it names one.
+pub fn about(bytes: &mut Bytes) -> Option<Fence> {
+    let value = bytes.below(8) as u64;
+    (value < 6).then(|| Fence::from_value(value))
 }
 
 /// Any request, as one of our clients would make it.
@@ -147,7 +152,10 @@ pub fn response(bytes: &mut Bytes, lease: impl FnOnce(&mut Bytes) -> LeaseId) ->
             waited: span(bytes),
             replayed: bytes.once_in(4),
         }),
-        4..=6 => Response::Renewed { ttl: span(bytes) },
+        4..=6 => Response::Renewed {
+            about: about(bytes),
+            ttl: span(bytes),
+        },
         7 => Response::Cancelled,
         8 => Response::Held(Held {
             holder: bytes.once_in(2).then(|| holder(bytes)),
@@ -159,7 +167,10 @@ pub fn response(bytes: &mut Bytes, lease: impl FnOnce(&mut Bytes) -> LeaseId) ->
             remaining: span(bytes),
             waiters: bytes.byte().into(),
         })),
-        10 => Response::NotHolder(ended(bytes)),
+        10 => Response::NotHolder {
+            about: about(bytes),
+            ended: ended(bytes),
+        },
         11 | 12 => Response::Queued {
             ahead: bytes.byte().into(),
             retry_after: span(bytes),
@@ -172,7 +183,9 @@ pub fn response(bytes: &mut Bytes, lease: impl FnOnce(&mut Bytes) -> LeaseId) ->
                 "A sentence.",
             )
         }),
-        14 => Response::Released,
+        14 => Response::Released {
+            about: about(bytes),
+        },
         _ => Response::Revoked(bytes.once_in(2)),
     }
 }
@@ -193,10 +206,10 @@ pub fn kind(response: &Response) -> &'static str {
         Response::Held(_) => "held",
         Response::Inspected(None) => "free",
         Response::Inspected(Some(_)) => "inspected",
-        Response::NotHolder(ended) => ended.name(),
+        Response::NotHolder { ended, .. } => ended.name(),
         Response::Queued { .. } => "queued",
         Response::Refused(refusal) => refusal.code.name(),
-        Response::Released => "released",
+        Response::Released { .. } => "released",
         Response::Renewed { .. } => "renewed",
         Response::Revoked(true) => "revoked",
         Response::Revoked(false) => "not revoked",
@@ -211,8 +224,7 @@ pub fn operation_kind(operation: &Operation) -> &'static str {
         Operation::Acquire(_) => "acquire, waiting",
         Operation::Cancel => "cancel",
         Operation::Inspect => "inspect",
-        Operation::Release(Credential::Lease(_)) => "release",
-        Operation::Release(Credential::Holder(_)) => "release by name",
+        Operation::Release(_) => "release",
         Operation::Renew { .. } => "renew",
         Operation::Revoke => "revoke",
         Operation::Transfer(_) => "transfer",

@@ -1,3 +1,6 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
+export { LeaseSet } from "./coordination/lease-set.js";
 export type {
   CallOptions,
   Capabilities,
@@ -23,4 +26,5 @@ export {
 export { type LeaseEvent, type LeaseEventMap, LeaseNotice } from "./lease/events.js";
 export type { LeaseHandle } from "./lease/handle.js";
 export { Lease } from "./lease/lease.js";
-export type { LeaseState, ReleaseResult } from "./lease/session.js";
+export type { Released } from "./lease/released.js";
+export type { LeaseState, ReleaseResult } from "./lease/state.js";

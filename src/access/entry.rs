@@ -5,6 +5,8 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use super::Flaw;
+use crate::protocol::wire::Verb;
+use crate::words::words;
 
 /// One token, the keys it opens and what it may do with them.
 #[derive(Clone, PartialEq, Eq)]
@@ -55,38 +57,30 @@ pub(super) fn check_token(token: &str) -> Result<(), Flaw> {
     Ok(())
 }
 
-/// One thing that a token may do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Right {
-    /// Acquire leases, and whatever a holder does with its own.
-    Hold,
-    /// See who holds what.
-    Inspect,
-    /// End anybody's lease.
-    Revoke,
+words! {
+    /// One thing that a token may do.
+    pub enum Right {
+        /// Acquire leases, and whatever a holder does with its own.
+        Hold = "hold",
+        /// See who holds what.
+        Inspect = "inspect",
+        /// End anybody's lease.
+        Revoke = "revoke",
+    }
 }
 
 impl Right {
-    /// All there are.
-    pub const ALL: [Self; 3] = [Self::Hold, Self::Inspect, Self::Revoke];
-
-    /// The right's name in a configuration.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Hold => "hold",
-            Self::Inspect => "inspect",
-            Self::Revoke => "revoke",
-        }
-    }
-
-    /// The right that an operation takes, by its name as it travels; `None` if there is no such
-    /// operation.
-    pub fn for_operation(operation: &str) -> Option<Self> {
+    /// The right that an operation takes.
+    pub const fn for_operation(operation: Verb) -> Self {
         match operation {
-            "acquire" | "cancel" | "release" | "renew" | "transfer" | "verify" => Some(Self::Hold),
-            "inspect" => Some(Self::Inspect),
-            "revoke" => Some(Self::Revoke),
-            _ => None,
+            Verb::Acquire
+            | Verb::Cancel
+            | Verb::Release
+            | Verb::Renew
+            | Verb::Transfer
+            | Verb::Verify => Self::Hold,
+            Verb::Inspect => Self::Inspect,
+            Verb::Revoke => Self::Revoke,
         }
     }
 
@@ -117,8 +111,7 @@ impl Rights {
     pub fn named<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, Flaw> {
         let mut bits = 0;
         for name in names {
-            let right = Right::ALL.into_iter().find(|right| right.name() == name);
-            bits |= bit(right.ok_or(Flaw::Rights)?);
+            bits |= bit(Right::from_name(name).ok_or(Flaw::Rights)?);
         }
         if bits == 0 {
             return Err(Flaw::Rights);

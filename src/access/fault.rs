@@ -1,7 +1,9 @@
 //! What is wrong with a configuration, for whoever has to mend it.
 
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
+
+use crate::decimal::decimal;
 
 /// One thing that is wrong with a variable. Quotes nothing of it: any part may be a secret in the
 /// wrong place.
@@ -46,7 +48,7 @@ impl Flaw {
         match self {
             Self::Duplicate => "repeats a token: give each one entry with all its prefixes",
             Self::Entry => "must be an object with a token",
-            Self::Field => "has a field other than token, prefixes and rights",
+            Self::Field => "has a field other than token, prefixes and rights, or one twice",
             Self::NoToken => "is not set: nobody has access",
             Self::NotText => "must be a secret or a text, not a JSON variable",
             Self::Origin => "must be an origin such as https://app.example.com",
@@ -95,7 +97,7 @@ impl Fault {
         let mut message = String::from(self.variable);
         if let Some(entry) = self.entry {
             message.push_str(", entry ");
-            message.push_str(&entry.to_string());
+            message.push_str(&decimal(entry as u64));
         }
         message.push(' ');
         message.push_str(self.flaw.message());

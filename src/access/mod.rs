@@ -5,6 +5,7 @@
 
 mod entry;
 mod fault;
+mod list;
 mod origin;
 
 pub use entry::{Entry, Right, Rights};

@@ -44,17 +44,14 @@ impl Origins {
 /// Written as a browser writes it, or it would never match: scheme, host, and a port that is not
 /// the scheme's own.
 fn is_origin(text: &str) -> bool {
-    let Some((scheme, rest)) = text.split_once("://") else {
+    let secure = text.strip_prefix("https://").map(|rest| (rest, "443"));
+    let plain = || text.strip_prefix("http://").map(|rest| (rest, "80"));
+    let Some((rest, own)) = secure.or_else(plain) else {
         return false;
     };
     let (host, port) = match rest.rsplit_once(':') {
         Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
         _ => (rest, None),
-    };
-    let own = match scheme {
-        "https" => "443",
-        "http" => "80",
-        _ => return false,
     };
     let is_host =
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.[]:".contains(&byte);

@@ -2,7 +2,7 @@
 
 use alloc::boxed::Box;
 
-use crate::id::{AttemptId, LeaseId, OpId};
+use crate::id::{AttemptId, OpId};
 use crate::protocol::{
     Acquire, Credential, Ended, Granted, MAX_POLL, Operation, Request, Response, Transfer,
 };
@@ -101,7 +101,7 @@ impl Plan {
                 reentrant: config.reentrant,
             }),
             Goal::Claim(held) => Operation::Transfer(Transfer {
-                credential: Credential::Lease(held),
+                credential: held,
                 successor: config.holder.clone(),
                 lease,
                 ttl: config.ttl,
@@ -125,7 +125,7 @@ pub(super) enum Next {
     Held(Box<Held>),
     /// This grant reached us too late to be of use and has to be given back; with a failure, that
     /// was the last try.
-    TooLate(LeaseId, Option<Failure>),
+    TooLate(Credential, Option<Failure>),
     /// There will be no lease.
     Failed(Failure),
 }
@@ -188,7 +188,7 @@ impl Acquiring {
                 }
                 Next::Wait
             }
-            Response::NotHolder(ended) => match self.plan.goal {
+            Response::NotHolder { ended, .. } => match self.plan.goal {
                 Goal::Claim(_) => Next::Failed(super::lost(ended.name())),
                 Goal::Acquire => self.start_over(ctx, ended.name()),
             },
@@ -205,7 +205,7 @@ impl Acquiring {
                 Next::Wait
             }
             Response::Inspected(_)
-            | Response::Released
+            | Response::Released { .. }
             | Response::Renewed { .. }
             | Response::Revoked(_) => {
                 self.pursuit.leave_trace();
@@ -228,8 +228,8 @@ impl Acquiring {
         let ours = ctx.has_proposed(granted.lease);
         let next = self.start_over(ctx, "granted-too-late");
         match (ours, next) {
-            (true, Next::Failed(failure)) => Next::TooLate(granted.lease, Some(failure)),
-            (true, _) => Next::TooLate(granted.lease, None),
+            (true, Next::Failed(failure)) => Next::TooLate(granted.into(), Some(failure)),
+            (true, _) => Next::TooLate(granted.into(), None),
             // A re-entrant grant is somebody else's as well: it is not ours to give back.
             (false, next) => next,
         }

@@ -71,7 +71,7 @@ impl Ending {
         match response {
             response if !self.errand.is_settled_by(ctx, &response) => Next::Wait,
             Response::Refused(refusal) => self.refused(ctx, refusal.into()),
-            Response::NotHolder(ended) => self.not_holder(ctx, ended),
+            Response::NotHolder { ended, .. } => self.not_holder(ctx, ended),
             response => self.done(ctx, &response),
         }
     }
@@ -80,7 +80,7 @@ impl Ending {
     /// done: the host is asked again.
     fn done(&mut self, ctx: &mut Context, response: &Response) -> Next {
         match (&self.way, response) {
-            (Way::Release, Response::Released) => ctx.emit(Event::Released(Release::Done)),
+            (Way::Release, Response::Released { .. }) => ctx.emit(Event::Released(Release::Done)),
             (Way::Transfer(_, transfer), Response::Granted(granted)) => {
                 ctx.emit(Event::TransferSettled(Ok(Successor {
                     holder: transfer.successor.clone(),

@@ -90,7 +90,10 @@ impl Held {
     }
 
     pub fn credential(&self) -> Credential {
-        Credential::Lease(self.lease)
+        Credential {
+            lease: self.lease,
+            fence: Some(self.fence),
+        }
     }
 
     pub fn grant(&self, ctx: &Context) -> Grant {
@@ -129,14 +132,14 @@ impl Held {
         }
         self.verification = None;
         let outcome = match response {
-            Response::Renewed { ttl } => {
+            Response::Renewed { ttl, .. } => {
                 let term = Term::new(config.bounds, sent, ctx.now, ttl, Span::ZERO);
                 self.term = self
                     .term
                     .lasting_as(term.stopping_ahead_by(Term::lead(self.granted)));
                 Ok(())
             }
-            Response::NotHolder(ended) => {
+            Response::NotHolder { ended, .. } => {
                 ctx.emit(Event::VerifySettled(Err(super::lost(ended.name()))));
                 return Some(LossReason::NotHolder(ended));
             }
@@ -154,11 +157,11 @@ impl Held {
         response: Response,
     ) -> Option<LossReason> {
         match response {
-            Response::Renewed { ttl } => {
+            Response::Renewed { ttl, .. } => {
                 self.renewed(config, ctx, sent, ttl);
                 None
             }
-            Response::NotHolder(ended) => Some(LossReason::NotHolder(ended)),
+            Response::NotHolder { ended, .. } => Some(LossReason::NotHolder(ended)),
             other => {
                 self.renewal_failed(ctx, refused(other));
                 None
@@ -414,9 +417,9 @@ fn refused(response: Response) -> Failure {
         | Response::Granted(_)
         | Response::Held(_)
         | Response::Inspected(_)
-        | Response::NotHolder(_)
+        | Response::NotHolder { .. }
         | Response::Queued { .. }
-        | Response::Released
+        | Response::Released { .. }
         | Response::Renewed { .. }
         | Response::Revoked(_) => unreachable("unreadable-answer", None),
     }

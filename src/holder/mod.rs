@@ -69,8 +69,8 @@ enum Phase {
 #[derive(Clone, Copy)]
 enum Goal {
     Acquire,
-    /// Claim the lease with this id.
-    Claim(LeaseId),
+    /// Claim this lease.
+    Claim(Credential),
 }
 
 impl Holder {
@@ -82,14 +82,14 @@ impl Holder {
         Self::new(config, seed, Goal::Acquire)
     }
 
-    /// A holder that will carry on the lease with this id, granted to another holder object.
+    /// A holder that will carry on this lease, granted to another holder object.
     ///
-    /// It claims it: the id is checked and replaced, and the fence raised, in one step of the
+    /// It claims it: the credential is checked and replaced, and the fence raised, in one step of the
     /// host. Of two that claim the same lease exactly one gets it.
     ///
     /// # Errors
     /// [`Invalid`] when the configuration leaves no time to work in.
-    pub fn resume(config: Config, lease: LeaseId, seed: Seed) -> Result<Self, Invalid> {
+    pub fn resume(config: Config, lease: Credential, seed: Seed) -> Result<Self, Invalid> {
         Self::new(config, seed, Goal::Claim(lease))
     }
 
@@ -199,7 +199,7 @@ impl Holder {
             && self.ctx.has_proposed(granted.lease)
             && !self.closed
         {
-            self.take_back(Operation::Release(Credential::Lease(granted.lease)));
+            self.take_back(Operation::Release(Credential::from(&granted)));
         }
     }
 
@@ -259,8 +259,8 @@ impl Holder {
                 self.phase = Phase::Held(*held);
                 self.ctx.emit(Event::Granted(grant));
             }
-            acquiring::Next::TooLate(lease, failure) => {
-                self.take_back(Operation::Release(Credential::Lease(lease)));
+            acquiring::Next::TooLate(credential, failure) => {
+                self.take_back(Operation::Release(credential));
                 if let Some(failure) = failure {
                     self.fail_acquiring(failure);
                 }

@@ -22,7 +22,7 @@ use alloc::vec::Vec;
 
 use crate::fence::Fence;
 use crate::name::Key;
-use crate::protocol::{Code, Credential, Operation, Refusal, Request, Response};
+use crate::protocol::{Code, Operation, Refusal, Request, Response};
 use crate::time::{Instant, Span};
 
 use shares::Shares;
@@ -138,7 +138,7 @@ impl Host {
     }
 
     /// Keeps a share of the room for the keys of each of these prefixes, and one for all others.
-    pub fn share_among(&mut self, prefixes: Vec<String>) {
+    pub fn share_among(&mut self, prefixes: impl IntoIterator<Item = String>) {
         self.shares = Shares::among(prefixes);
     }
 
@@ -190,16 +190,16 @@ impl Host {
             Operation::Acquire(acquire) => slot.acquire(config, asked, acquire, fx),
             Operation::Cancel => slot.cancel(config, asked, fx),
             Operation::Inspect => fx.reply(to, slot.inspect(now)),
-            Operation::Release(credential) => slot.release(config, asked, &credential, fx),
+            Operation::Release(credential) => slot.release(config, asked, credential, fx),
             Operation::Renew { credential, ttl } => {
-                fx.reply(to, slot.renew(config, now, &credential, ttl));
+                fx.reply(to, slot.renew(config, now, credential, ttl));
             }
             Operation::Revoke => slot.revoke(config, asked, fx),
             Operation::Transfer(transfer) => {
                 fx.reply(to, slot.transfer(config, asked, transfer));
             }
             Operation::Verify(credential) => {
-                fx.reply(to, slot.verify(config, now, &credential));
+                fx.reply(to, slot.verify(config, now, credential));
             }
         }
         self.store(&key);
@@ -282,9 +282,11 @@ impl Host {
 fn leaves_a_trace(operation: &Operation) -> bool {
     match operation {
         Operation::Acquire(_) | Operation::Cancel | Operation::Revoke => true,
-        Operation::Release(credential) => matches!(credential, Credential::Holder(_)),
-        Operation::Transfer(transfer) => matches!(transfer.credential, Credential::Holder(_)),
-        Operation::Inspect | Operation::Renew { .. } | Operation::Verify(_) => false,
+        Operation::Inspect
+        | Operation::Release(_)
+        | Operation::Renew { .. }
+        | Operation::Transfer(_)
+        | Operation::Verify(_) => false,
     }
 }
 

@@ -16,7 +16,6 @@ const COUNTED_FOR: Span = Span::from_secs(1);
 /// begins with; what no prefix covers is one more scope.
 #[derive(Debug, Default)]
 pub(super) struct Shares {
-    /// The longest first.
     prefixes: Vec<String>,
     /// How many keys of each scope were alive when they were counted, and those let in since.
     alive: Vec<usize>,
@@ -24,11 +23,15 @@ pub(super) struct Shares {
 }
 
 impl Shares {
-    pub fn among(mut prefixes: Vec<String>) -> Self {
-        prefixes.sort_by(|a, b| b.len().cmp(&a.len()).then_with(|| a.cmp(b)));
-        prefixes.dedup();
+    pub fn among(prefixes: impl IntoIterator<Item = String>) -> Self {
+        let mut distinct: Vec<String> = Vec::new();
+        for prefix in prefixes {
+            if !distinct.contains(&prefix) {
+                distinct.push(prefix);
+            }
+        }
         Self {
-            prefixes,
+            prefixes: distinct,
             ..Self::default()
         }
     }
@@ -45,11 +48,15 @@ impl Shares {
         if !self.counted.is_some_and(is_recent) {
             self.count(table, now);
         }
-        let scope = self.scope_of(key);
-        let (common, share) = (room - room / 2, room / 2 / self.alive.len());
+        let share = room / 2 / self.alive.len().max(1);
         let beyond = self.alive.iter().map(|alive| alive.saturating_sub(share));
-        let is_admitted = self.alive[scope] < share || beyond.sum::<usize>() < common;
-        self.alive[scope] += usize::from(is_admitted);
+        let has_room = beyond.sum::<usize>() < room - room / 2;
+        let scope = self.scope_of(key);
+        let Some(alive) = self.alive.get_mut(scope) else {
+            return false;
+        };
+        let is_admitted = *alive < share || has_room;
+        *alive += usize::from(is_admitted);
         is_admitted
     }
 
@@ -58,13 +65,20 @@ impl Shares {
         self.alive = vec![0; self.prefixes.len() + 1];
         for slot in table.slots().filter(|slot| slot.is_alive(now)) {
             let scope = self.scope_of(slot.key());
-            self.alive[scope] += 1;
+            if let Some(alive) = self.alive.get_mut(scope) {
+                *alive += 1;
+            }
         }
     }
 
     fn scope_of(&self, key: &Key) -> usize {
-        let covers = |prefix: &String| key.as_str().starts_with(prefix.as_str());
-        let first = self.prefixes.iter().position(covers);
-        first.unwrap_or(self.prefixes.len())
+        let (mut scope, mut longest) = (self.prefixes.len(), 0);
+        for (index, prefix) in self.prefixes.iter().enumerate() {
+            let is_longer = prefix.len() >= longest;
+            if is_longer && key.as_str().as_bytes().starts_with(prefix.as_bytes()) {
+                (scope, longest) = (index, prefix.len());
+            }
+        }
+        scope
     }
 }

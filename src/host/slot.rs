@@ -224,7 +224,7 @@ impl Slot {
                 waited,
                 replayed,
             }),
-            None => Response::NotHolder(Ended::Unknown),
+            None => not_holder(None, Ended::Unknown),
         }
     }
 
@@ -333,6 +333,10 @@ fn queued(position: usize) -> Response {
         ahead: u32::try_from(position).unwrap_or(u32::MAX),
         retry_after: Span::ZERO,
     }
+}
+
+fn not_holder(about: Option<Fence>, ended: Ended) -> Response {
+    Response::NotHolder { about, ended }
 }
 
 fn exhausted() -> Response {

@@ -9,13 +9,14 @@
 mod place;
 mod register;
 
-pub use place::{Place, Refused, Ruling, Standing};
+pub use place::{Place, Ruling, Standing};
 pub use register::{Plan, Register, Told};
 
 use alloc::borrow::ToOwned;
 use alloc::string::String;
 use core::str::FromStr;
 
+use crate::decimal::decimal;
 use crate::hash::fnv1a;
 use crate::protocol::{Code, Refusal};
 
@@ -109,7 +110,10 @@ impl Layout {
     pub fn object_of(&self, key: &str) -> String {
         match self.shards {
             None => self.named(&[BY_KEY, "/", key]),
-            Some(shards) => self.shard(shards, fnv1a(key.as_bytes()) % u64::from(shards)),
+            Some(shards) => {
+                let index = fnv1a(key.as_bytes()).checked_rem(shards.into());
+                self.shard(shards, index.unwrap_or(0))
+            }
         }
     }
 
@@ -156,17 +160,6 @@ fn count(text: &str) -> Option<u32> {
     let number: u32 = text.parse().ok()?;
     let fits = (1..=Layout::MAX_SHARDS).contains(&number) && decimal(number.into()) == text;
     fits.then_some(number)
-}
-
-/// Without the formatting machinery, which would weigh more than all else here.
-fn decimal(number: u64) -> String {
-    let mut digits = if number >= 10 {
-        decimal(number / 10)
-    } else {
-        String::new()
-    };
-    digits.push(char::from(b'0' + (number % 10) as u8));
-    digits
 }
 
 impl FromStr for Layout {

@@ -1,8 +1,9 @@
 //! One object's place in the layout: which requests are its own to answer.
 
-use alloc::string::{String, ToString};
+use alloc::string::String;
 
-use super::{Layout, REGISTER, Told, decimal};
+use super::{Layout, REGISTER, Told};
+use crate::decimal::decimal;
 use crate::protocol::{Code, Operation, Refusal, Request};
 use crate::time::{Instant, Span};
 
@@ -36,29 +37,11 @@ pub enum Ruling {
     Ask,
     /// Serve it if a grant of its key runs here, else answer the refusal. Between an object per key
     /// and shards there is no record of what is in force.
-    IfHeld(Request, Refused),
+    IfHeld(Request, Refusal),
     /// It is not this object's, or not yet.
-    Refuse(Refused),
+    Refuse(Refusal),
     /// Serve it.
     Serve(Request),
-}
-
-/// Why it is not served here.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refused {
-    /// The answer.
-    pub refusal: Refusal,
-    /// The layout to go by instead, beside the answer.
-    pub layout: Option<Layout>,
-}
-
-impl From<Refusal> for Refused {
-    fn from(refusal: Refusal) -> Self {
-        Self {
-            refusal,
-            layout: None,
-        }
-    }
 }
 
 impl Place {
@@ -136,7 +119,7 @@ impl Place {
             };
         }
         let next = told.next.filter(|(next, _)| *next == self.setting);
-        Ruling::Refuse(pending(next.map(|(_, left)| left)).into())
+        Ruling::Refuse(pending(next.map(|(_, left)| left)))
     }
 
     /// What a closed shard has granted runs on, but no longer than it has told the register.
@@ -166,14 +149,11 @@ fn makes_a_grant(operation: &Operation) -> bool {
     matches!(operation, Operation::Acquire(_) | Operation::Transfer(_))
 }
 
-fn wrong_object(right: &Layout) -> Refused {
-    Refused {
-        refusal: Refusal::new(
-            Code::Unavailable,
-            "wrong-object",
-            "Another object decides about this key: route by the layout told here.",
-        ),
-        layout: Some(right.clone()),
+fn wrong_object(right: &Layout) -> Refusal {
+    let message = "Another object decides about this key: route by the layout told here.";
+    Refusal {
+        layout: Some(right.text().into()),
+        ..Refusal::new(Code::Unavailable, "wrong-object", message)
     }
 }
 
@@ -193,8 +173,8 @@ impl Standing {
     /// For storage.
     pub fn text(self) -> String {
         match self {
-            Self::Unknown => "unknown".to_string(),
-            Self::Open => "open".to_string(),
+            Self::Unknown => "unknown".into(),
+            Self::Open => "open".into(),
             Self::Closed(until) => decimal(until.as_micros()),
         }
     }

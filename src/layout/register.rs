@@ -2,7 +2,9 @@
 
 use alloc::string::String;
 
-use super::{Layout, decimal};
+use super::Layout;
+use crate::decimal::decimal;
+use crate::json::{self, Writer};
 use crate::protocol::{Code, Refusal};
 use crate::time::{Instant, Span};
 
@@ -21,6 +23,41 @@ pub struct Told {
     pub in_force: Layout,
     /// The one that follows, and when.
     pub next: Option<(Layout, Span)>,
+}
+
+impl Told {
+    /// `{ inForce, next, inMs }` as a JSON text.
+    pub fn to_json(&self) -> String {
+        Writer::of(|json| self.write(json))
+    }
+
+    /// Writes the fields.
+    pub fn write(&self, json: &mut Writer) {
+        json.text("inForce", &self.in_force.text());
+        if let Some((next, left)) = &self.next {
+            json.text("next", &next.text());
+            json.number("inMs", left.as_millis_ceil());
+        }
+    }
+
+    /// From what [`Self::to_json`] gave.
+    pub fn from_json(text: &str) -> Option<Self> {
+        let (mut in_force, mut next, mut left) = (None, None, None);
+        json::fields(text, &mut |name, value| {
+            let layout = || -> Option<Layout> { json::text(value)?.parse().ok() };
+            match json::text(name)?.as_str() {
+                "inForce" => in_force = Some(layout()?),
+                "next" => next = Some(layout()?),
+                "inMs" => left = Some(Span::from_millis(json::whole(value)?)),
+                _ => {}
+            }
+            Some(())
+        })?;
+        Some(Self {
+            in_force: in_force?,
+            next: next.zip(left),
+        })
+    }
 }
 
 /// What an operator's change of the layout takes.

@@ -8,15 +8,17 @@ mod limits;
 mod refusal;
 pub mod wire;
 
+pub use crate::invalid::{Field, Invalid};
 pub use limits::{
     MAX_POLL, MAX_TTL, MAX_WAIT, MIN_TTL, check_ttl, check_wait, parse_ttl, parse_wait,
 };
-pub use refusal::{Code, Field, Invalid, Refusal};
+pub use refusal::{Code, Refusal};
 
 use crate::fence::Fence;
 use crate::id::{LeaseId, OpId};
 use crate::name::{HolderName, Key};
 use crate::time::Span;
+use crate::words::words;
 
 /// The protocol's version. A host answers a version that it does not speak with [`Code::Invalid`].
 pub const VERSION: u32 = 1;
@@ -88,13 +90,12 @@ pub struct Transfer {
 }
 
 /// Proof of holding a lease.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Credential {
-    /// The grant's secret id. The normal form.
-    Lease(LeaseId),
-    /// The holder's name alone: for interfaces that know no lease id. Whoever knows the name can
-    /// act on the lease.
-    Holder(HolderName),
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Credential {
+    /// The grant's secret id.
+    pub lease: LeaseId,
+    /// The grant's fence, where the request is about that grant alone: an id may be granted again.
+    pub fence: Option<Fence>,
 }
 
 /// The answer to one request.
@@ -108,8 +109,14 @@ pub enum Response {
     Held(Held),
     /// To an inspect.
     Inspected(Option<Info>),
-    /// To a renew, release, verify or transfer: definitely not the holder.
-    NotHolder(Ended),
+    /// To a renew, release, verify or transfer: definitely not the holder. Also to a repeated
+    /// acquire whose grant has ended.
+    NotHolder {
+        /// The fence that the request named.
+        about: Option<Fence>,
+        /// How the grant ended.
+        ended: Ended,
+    },
     /// To an acquire: still waiting. Ask again under the same op within a few seconds, or lose
     /// the place in the queue.
     Queued {
@@ -121,9 +128,14 @@ pub enum Response {
     /// The host did not carry out the request.
     Refused(Refusal),
     /// To a release: given back, by this op.
-    Released,
+    Released {
+        /// The fence that the request named.
+        about: Option<Fence>,
+    },
     /// To a renew or verify: held.
     Renewed {
+        /// The fence that the request named.
+        about: Option<Fence>,
         /// What is left of the grant.
         ttl: Span,
     },
@@ -148,6 +160,15 @@ pub struct Granted {
     pub replayed: bool,
 }
 
+impl From<&Granted> for Credential {
+    fn from(granted: &Granted) -> Self {
+        Self {
+            lease: granted.lease,
+            fence: Some(granted.fence),
+        }
+    }
+}
+
 /// Somebody else's grant, as a contender learns of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
@@ -170,21 +191,22 @@ pub struct Info {
     pub waiters: u32,
 }
 
-/// How a grant ended, as far as the host still knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
-    /// Its op was cancelled.
-    Cancelled,
-    /// It was not renewed in time.
-    Expired,
-    /// The record at the key is not one of ours.
-    ForeignValue,
-    /// It was given back.
-    Released,
-    /// It was ended by an operator.
-    Revoked,
-    /// It was handed to a successor.
-    Transferred,
-    /// The host has no memory of it.
-    Unknown,
+words! {
+    /// How a grant ended, as far as the host still knows.
+    pub enum Ended {
+        /// Its op was cancelled.
+        Cancelled = "cancelled",
+        /// It was not renewed in time.
+        Expired = "expired",
+        /// The record at the key is not one of ours.
+        ForeignValue = "foreign-value",
+        /// It was given back.
+        Released = "released",
+        /// It was ended by an operator.
+        Revoked = "revoked",
+        /// It was handed to a successor.
+        Transferred = "transferred",
+        /// The host has no memory of it.
+        Unknown = "unknown",
+    }
 }

@@ -2,94 +2,21 @@
 
 use alloc::borrow::Cow;
 use alloc::string::String;
-use core::fmt;
 
+use crate::invalid::Invalid;
 use crate::time::Span;
+use crate::words::words;
 
-/// The part of a request that a refusal is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Field {
-    /// The holder's name.
-    Holder,
-    /// The key.
-    Key,
-    /// A lease id or the credential as a whole.
-    Lease,
-    /// The op id.
-    Op,
-    /// The operation's name.
-    Operation,
-    /// The prefix of names in a database.
-    Prefix,
-    /// The renewal schedule.
-    Renewal,
-    /// The request as a whole.
-    Request,
-    /// The successor's name or lease id.
-    Successor,
-    /// The grant's length.
-    Ttl,
-    /// The protocol's version.
-    Version,
-    /// The wait's length.
-    Wait,
-}
-
-impl Field {
-    /// The field's name as it travels.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Holder => "holder",
-            Self::Key => "key",
-            Self::Lease => "lease",
-            Self::Op => "op",
-            Self::Operation => "operation",
-            Self::Prefix => "prefix",
-            Self::Renewal => "renewal",
-            Self::Request => "request",
-            Self::Successor => "successor",
-            Self::Ttl => "ttlMs",
-            Self::Version => "v",
-            Self::Wait => "waitMs",
-        }
+words! {
+    /// The kind of a refusal: what the client can do about it.
+    pub enum Code {
+        /// The caller may not do this. Mend the token or its scope.
+        Denied = "DENIED",
+        /// The request is malformed or out of range. Mend the request.
+        Invalid = "INVALID",
+        /// The host cannot do it now. Try again, or look at the reason.
+        Unavailable = "UNAVAILABLE",
     }
-}
-
-/// A value that no host would accept, found before anything was done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Invalid {
-    /// What is wrong.
-    pub field: Field,
-    /// What it should be. Never quotes the value.
-    pub expected: &'static str,
-}
-
-impl Invalid {
-    /// `field` is wrong; `expected` says what it should be.
-    pub const fn new(field: Field, expected: &'static str) -> Self {
-        Self { field, expected }
-    }
-}
-
-impl fmt::Display for Invalid {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.field.name())?;
-        f.write_str(" ")?;
-        f.write_str(self.expected)
-    }
-}
-
-impl core::error::Error for Invalid {}
-
-/// The kind of a refusal: what the client can do about it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Code {
-    /// The caller may not do this. Mend the token or its scope.
-    Denied,
-    /// The request is malformed or out of range. Mend the request.
-    Invalid,
-    /// The host cannot do it now. Try again, or look at the reason.
-    Unavailable,
 }
 
 /// Why the host did not carry out a request.
@@ -103,6 +30,9 @@ pub struct Refusal {
     pub message: Cow<'static, str>,
     /// When trying again may first help.
     pub retry_after: Option<Span>,
+    /// With `wrong-object`: how keys are spread over the host's objects, a
+    /// [`Layout`](crate::layout::Layout) as text.
+    pub layout: Option<Cow<'static, str>>,
 }
 
 impl Refusal {
@@ -113,6 +43,7 @@ impl Refusal {
             reason: Cow::Borrowed(reason),
             message: Cow::Borrowed(message),
             retry_after: None,
+            layout: None,
         }
     }
 }
@@ -127,6 +58,7 @@ impl From<Invalid> for Refusal {
             reason: Cow::Borrowed(invalid.field.name()),
             message: Cow::Owned(message),
             retry_after: None,
+            layout: None,
         }
     }
 }

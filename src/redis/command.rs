@@ -89,27 +89,27 @@ impl Invocation {
             Operation::Cancel => (&script::CANCEL, &["lease", "queue", "presence"], vec![op]),
             Operation::Inspect => (&script::INSPECT, &["lease", "queue", "presence"], vec![]),
             Operation::Release(credential) => {
-                let [by, id] = proof(credential);
+                let [id, fence] = proof(*credential);
                 (
                     &script::RELEASE,
                     &["lease", "queue", "presence"],
-                    vec![op, by, id],
+                    vec![op, id, fence],
                 )
             }
             Operation::Renew { credential, ttl } => {
-                let [by, id] = proof(credential);
-                (&script::RENEW, &["lease"], vec![by, id, millis(*ttl)])
+                let [id, fence] = proof(*credential);
+                (&script::RENEW, &["lease"], vec![id, fence, millis(*ttl)])
             }
             Operation::Revoke => (&script::REVOKE, &["lease", "queue", "presence"], vec![op]),
             Operation::Transfer(transfer) => {
-                let [by, id] = proof(&transfer.credential);
+                let [id, fence] = proof(transfer.credential);
                 (
                     &script::TRANSFER,
                     &["lease", "fence"],
                     vec![
                         op,
-                        by,
                         id,
+                        fence,
                         transfer.successor.as_str().to_string(),
                         transfer.lease.to_hex(),
                         millis(transfer.ttl),
@@ -118,8 +118,9 @@ impl Invocation {
             }
             // To renew by nothing is to ask.
             Operation::Verify(credential) => {
-                let [by, id] = proof(credential);
-                (&script::RENEW, &["lease"], vec![by, id, millis(Span::ZERO)])
+                let [id, fence] = proof(*credential);
+                let nothing = millis(Span::ZERO);
+                (&script::RENEW, &["lease"], vec![id, fence, nothing])
             }
         };
         Self {
@@ -165,9 +166,8 @@ fn flag(set: bool) -> String {
     if set { "1" } else { "0" }.to_string()
 }
 
-fn proof(credential: &Credential) -> [String; 2] {
-    match credential {
-        Credential::Lease(lease) => ["l".to_string(), lease.to_hex()],
-        Credential::Holder(holder) => ["h".to_string(), holder.as_str().to_string()],
-    }
+/// The id and the fence of the grant that is meant; without one it is empty.
+fn proof(credential: Credential) -> [String; 2] {
+    let fence = credential.fence.map(String::from).unwrap_or_default();
+    [credential.lease.to_hex(), fence]
 }

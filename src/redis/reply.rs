@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 
 use crate::fence::Fence;
 use crate::id::LeaseId;
+use crate::json::MAX_WHOLE;
 use crate::name::HolderName;
-use crate::protocol::wire::MAX_MILLIS;
 use crate::protocol::{Code, Ended, Granted, Held, Info, Refusal, Response};
 use crate::time::{Instant, Span};
 
@@ -85,7 +85,14 @@ fn decode(words: &[String]) -> Option<Answer> {
             remaining: span(left)?,
             waiters: waiters.parse().ok()?,
         })),
-        ("not-holder", [state]) => Response::NotHolder(ended(state)),
+        ("not-holder", [state]) => Response::NotHolder {
+            about: None,
+            ended: ended(state),
+        },
+        ("not-holder", [state, fence]) => Response::NotHolder {
+            about: about(fence)?,
+            ended: ended(state),
+        },
         ("queued", [ahead, left, at]) => {
             return Some(Answer::Queued {
                 ahead: ahead.parse().ok()?,
@@ -93,8 +100,11 @@ fn decode(words: &[String]) -> Option<Answer> {
                 at: instant(at)?,
             });
         }
-        ("released", []) => Response::Released,
-        ("renewed", [left, term]) => Response::Renewed {
+        ("released", [fence]) => Response::Released {
+            about: about(fence)?,
+        },
+        ("renewed", [left, term, fence]) => Response::Renewed {
+            about: about(fence)?,
             ttl: span(left)?.saturating_sub(margin(span(term)?)),
         },
         ("revoked", [done]) => Response::Revoked(done == "1"),
@@ -110,8 +120,16 @@ fn decode(words: &[String]) -> Option<Answer> {
     }))
 }
 
+/// The fence that the request named; `None` if it is unreadable.
+fn about(fence: &str) -> Option<Option<Fence>> {
+    if fence.is_empty() {
+        return Some(None);
+    }
+    fence.parse::<Fence>().ok().map(Some)
+}
+
 fn span(millis: &str) -> Option<Span> {
-    let millis = millis.parse().ok().filter(|millis| *millis <= MAX_MILLIS)?;
+    let millis = millis.parse().ok().filter(|millis| *millis <= MAX_WHOLE)?;
     Some(Span::from_millis(millis))
 }
 

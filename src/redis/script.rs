@@ -51,24 +51,24 @@ macro_rules! scripts {
 
 scripts! {
     ACQUIRE = "acquire",
-        "95c3dbd3e4bf98dc7a1bc2efa3f003da1e38da43",
-        "27ce88515d8dad2f504db95610b6b57e6d200378";
+        "c647c73ff4710c42fcce743a15ed8e08b006c4bb",
+        "fad20e81240f67809abf65c20b4be85567d26506";
     CANCEL = "cancel",
-        "4236cff36c0c56ab2375702afbe7a491c66c3aa6",
-        "e4ed5a5793dfa5d07d58069c72fb3c1031237a36";
+        "fca6348819f76110dfb2c88ded04cc887bd3b7c8",
+        "60af2e6f75347fcef41911a77b8237bebd9fb72e";
     INSPECT = "inspect",
-        "e6854c0df6ee5d2319f3faf0b7189fed02b23712",
-        "f2a3e997b3291b3fa21b83e4cc3ed438dc964bf3";
+        "c606ff6c717f0a207082d6723ea35e8e788d0092",
+        "6ba078a0666bb746446d608b4f88a87c39a744f8";
     RELEASE = "release",
-        "0c1b26d2c8a4a160f4c98d14b2478d76b8269f30",
-        "40881d43aa2a5c5f50d18ae31abfaaae8220caa9";
+        "0b6e82f4a19d6700ae3c99b289bda8cba2e534cd",
+        "f8f8f3a1be49c1b18f9040cd44e81fd03b28abf1";
     RENEW = "renew",
-        "c170690443a771ad1f009c7d846a2a7d7c95ffd7",
-        "5368d54319d7a32dee3df27b68fe9ee8136faea0";
+        "d7593379a3ae0cc45c26bbde6741c4eb4929eb9b",
+        "1198742073db5f72898793f16c7ca4b81087d427";
     REVOKE = "revoke",
-        "5f9f58ac3bd14b33dfc49edf25745e0f184ae2ff",
-        "212cc9b8039a586b8752bb76add79a7eaa2aa269";
+        "3e4d719943d47b2974a0d3ce5d86e18455a09de3",
+        "7e67a99def341f3c5e9cedab9608130e48a56e7b";
     TRANSFER = "transfer",
-        "41ce0e20921185cb612e07cf7b2ea1f333640627",
-        "c372880a37f8bbfdeb096181c5718e719169540b";
+        "58f7a70c9424c4bebc971fd075e4818d6a68ce40",
+        "e2d9f9c8c106bd22de0f91f84521b516d4e93bd8";
 }

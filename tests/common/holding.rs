@@ -8,7 +8,7 @@ use leasehold::id::AttemptId;
 use leasehold::protocol::{Operation, Response};
 use leasehold::time::{Instant, Span};
 
-use super::{at, key, lease, ms, name};
+use super::{about, at, by_lease, key, ms, name};
 
 /// No input may lead to more outputs than this.
 pub const MAX_OUTPUTS: usize = 12;
@@ -82,7 +82,9 @@ impl Driver {
 
     /// A new holder that wants to claim the lease with this id.
     pub fn resume(config: Config, lease_bits: u128) -> Self {
-        Self::new(Holder::resume(config, lease(lease_bits), SEED).expect("a sound configuration"))
+        Self::new(
+            Holder::resume(config, by_lease(lease_bits), SEED).expect("a sound configuration"),
+        )
     }
 
     /// A holder whose first attempt went out at t = 0.
@@ -165,10 +167,11 @@ impl Driver {
         self.events.push((self.now, event.clone()));
     }
 
-    /// Answers the last attempt.
+    /// Answers the last attempt, about the fence that it named.
     pub fn answer(&mut self, millis: u64, response: Response) -> Vec<Output> {
-        let attempt = self.last_attempt();
-        self.input(millis, Input::Answered(attempt, response))
+        let (_, send) = self.sends.last().expect("something was sent");
+        let response = about(&send.request, response);
+        self.input(millis, Input::Answered(send.attempt, response))
     }
 
     /// Fails the last attempt.
@@ -224,9 +227,11 @@ impl Driver {
     fn take_in(&mut self, script: &mut impl FnMut(&Send) -> Fate) {
         for (sent, send) in &self.sends[self.served..] {
             match script(send) {
-                Fate::Answer(delay, response) => self
-                    .coming
-                    .push((*sent + ms(delay), Input::Answered(send.attempt, response))),
+                Fate::Answer(delay, response) => {
+                    let response = about(&send.request, response);
+                    self.coming
+                        .push((*sent + ms(delay), Input::Answered(send.attempt, response)));
+                }
                 Fate::Fail(delay, delivery) => {
                     self.coming
                         .push((*sent + ms(delay), failure(send.attempt, delivery)));

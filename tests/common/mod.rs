@@ -84,11 +84,10 @@ pub fn reacquire(holder: &str, lease_bits: u128, ttl_ms: u64) -> Operation {
 }
 
 pub fn by_lease(bits: u128) -> Credential {
-    Credential::Lease(lease(bits))
-}
-
-pub fn by_name(holder: &str) -> Credential {
-    Credential::Holder(name(holder))
+    Credential {
+        lease: lease(bits),
+        fence: None,
+    }
 }
 
 pub fn release(lease_bits: u128) -> Operation {
@@ -113,6 +112,18 @@ pub fn transfer(credential: Credential, to: &str, to_lease: u128, ttl_ms: u64) -
         lease: lease(to_lease),
         ttl: ms(ttl_ms),
     })
+}
+
+/// The operation, about the grant with this fence alone.
+pub fn of(fence_value: u64, mut operation: Operation) -> Operation {
+    if let Operation::Release(credential)
+    | Operation::Renew { credential, .. }
+    | Operation::Verify(credential)
+    | Operation::Transfer(Transfer { credential, .. }) = &mut operation
+    {
+        credential.fence = Some(fence(fence_value));
+    }
+    operation
 }
 
 /// A first-hand grant without a wait.
@@ -156,11 +167,34 @@ pub fn held_by(holder: &str, retry_after_ms: u64) -> Response {
 }
 
 pub fn renewed(ttl_ms: u64) -> Response {
-    Response::Renewed { ttl: ms(ttl_ms) }
+    Response::Renewed {
+        about: None,
+        ttl: ms(ttl_ms),
+    }
 }
 
 pub fn not_holder(ended: Ended) -> Response {
-    Response::NotHolder(ended)
+    Response::NotHolder { about: None, ended }
+}
+
+pub const RELEASED: Response = Response::Released { about: None };
+
+/// The response as a host gives it to this request: about the fence that the request names.
+pub fn about(request: &Request, mut response: Response) -> Response {
+    let named = match &request.operation {
+        Operation::Release(credential)
+        | Operation::Renew { credential, .. }
+        | Operation::Verify(credential) => credential.fence,
+        Operation::Transfer(transfer) => transfer.credential.fence,
+        Operation::Acquire(_) | Operation::Cancel | Operation::Inspect | Operation::Revoke => None,
+    };
+    if let Response::NotHolder { about, .. }
+    | Response::Released { about }
+    | Response::Renewed { about, .. } = &mut response
+    {
+        *about = named;
+    }
+    response
 }
 
 pub fn queued(ahead: u32) -> Response {
@@ -194,7 +228,7 @@ pub fn every_response() -> Vec<(&'static str, Response)> {
         }),
         ("free", Response::Inspected(None)),
         ("queued", queued(2)),
-        ("released", Response::Released),
+        ("released", RELEASED),
         ("renewed", renewed(1_000)),
         ("renewed, nothing left", renewed(0)),
         ("revoked", Response::Revoked(true)),

@@ -230,8 +230,8 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "a release compares nothing",
         file: "host/slot/operations.rs",
-        find: "        } else if let Err(ended) = self.matching(credential) {\n            self.not_holder(asked, credential, ended)\n        } else {",
-        replace: "        } else if self.grant.is_none() {\n            self.not_holder(asked, credential, Ended::Unknown)\n        } else {",
+        find: "        } else if let Err(ended) = self.matching(credential) {\n            not_holder(about, ended)\n        } else {",
+        replace: "        } else if self.grant.is_none() {\n            not_holder(about, Ended::Unknown)\n        } else {",
         checks: &["exclusion"],
         seeds: 5_000,
     },

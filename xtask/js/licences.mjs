@@ -1,8 +1,10 @@
 // Refuses a dependency whose licence we haven't agreed to. Needs no network.
-// Usage: node licences.mjs <cargo> <binding's package>..., from the repository's folder.
+// Usage: node licences.mjs <cargo> <binding's package>... -- <folder with a package-lock.json>...,
+// from the repository's folder.
 
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { join, relative } from "node:path";
 
 const SHIPPED = new Set([
   "0BSD",
@@ -19,7 +21,9 @@ const SHIPPED = new Set([
 // What only builds or tests us may ask for more: none of it reaches a user.
 const TOOLS = new Set([...SHIPPED, "BlueOak-1.0.0", "CC0-1.0", "LGPL-3.0-or-later", "MPL-2.0"]);
 
-const [cargo, ...bindings] = process.argv.slice(2);
+const [cargo, ...rest] = process.argv.slice(2);
+const bindings = rest.slice(0, rest.indexOf("--"));
+const folders = rest.slice(rest.indexOf("--") + 1);
 
 /** Whether one can use it under licences of the set alone: `OR` is our choice, `AND` is not. */
 function isAllowed(expression, allowed) {
@@ -103,10 +107,15 @@ const crates = new Map(
 );
 for (const [id, { name, license }] of crates) judge(name, license, shipped.has(id));
 
-const lock = JSON.parse(readFileSync("package-lock.json", "utf8"));
-for (const [path, entry] of Object.entries(lock.packages)) {
-  if (path.includes("node_modules/") && !entry.link) {
-    judge(path.replace(/^.*node_modules\//, ""), entry.license, !entry.dev && !entry.devOptional);
+for (const folder of folders) {
+  const lock = JSON.parse(readFileSync(join(folder, "package-lock.json"), "utf8"));
+  // Only the repository's own names what we depend on; the others are of tests.
+  const isOurs = relative(process.cwd(), folder) === "";
+  for (const [path, entry] of Object.entries(lock.packages)) {
+    if (path.includes("node_modules/") && !entry.link) {
+      const isShipped = isOurs && !entry.dev && !entry.devOptional;
+      judge(path.replace(/^.*node_modules\//, ""), entry.license, isShipped);
+    }
   }
 }
 

@@ -1,17 +1,17 @@
-// Prints the raw, gzip and brotli bytes of the bundled entries, then of all wasm files.
-// Usage: node size.mjs <entry.js>... <file.wasm>..., from the repository's folder.
+// Prints the raw, gzip and brotli bytes of what a bundle grows by: its JavaScript, then the wasm beside it.
+// Usage: node size.mjs <workerd | default> <entry>..., from the repository's folder.
 
 import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import { build } from "esbuild";
 
-const files = process.argv.slice(2);
-const entries = files.filter((file) => file.endsWith(".js"));
-const wasm = files.filter((file) => file.endsWith(".wasm"));
+const [condition, ...entries] = process.argv.slice(2);
+const wasm = new Set();
 
 const bundled = await build({
   stdin: {
-    contents: entries.map((file) => `export * from "./${file}";`).join("\n"),
+    contents: entries.map((entry) => `export * from "${entry}";`).join("\n"),
     resolveDir: process.cwd(),
   },
   bundle: true,
@@ -20,9 +20,20 @@ const bundled = await build({
   platform: "neutral",
   format: "esm",
   target: "es2022",
-  conditions: ["workerd", "worker"],
-  external: ["*.wasm", "*.wasm?module", "cloudflare:*", "node:*"],
+  conditions: [condition],
+  external: ["cloudflare:*"],
   logLevel: "warning",
+  plugins: [
+    {
+      name: "wasm",
+      setup({ onResolve }) {
+        onResolve({ filter: /\.wasm$/ }, ({ path, resolveDir }) => {
+          wasm.add(join(resolveDir, path));
+          return { path, external: true };
+        });
+      },
+    },
+  ],
 });
 
 function sizes(bytes) {
@@ -34,6 +45,6 @@ function sizes(bytes) {
 }
 
 // Each wasm file is compressed by itself, as it is served.
-const each = await Promise.all(wasm.map(async (file) => sizes(await readFile(file))));
+const each = await Promise.all([...wasm].map(async (file) => sizes(await readFile(file))));
 console.log(sizes(bundled.outputFiles[0].contents).join(" "));
 console.log([0, 1, 2].map((i) => each.reduce((sum, one) => sum + one[i], 0)).join(" "));

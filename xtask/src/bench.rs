@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::files::{Repo, files_ending};
 use crate::package::{self, Built};
-use crate::redis;
+use crate::servers::REDIS;
 use crate::shell::{Cmd, Error, Result, Steps};
 use crate::size;
 use crate::wasm_toolchain::cargo;
@@ -56,7 +56,7 @@ fn run_script(built: &Built, stem: &str) -> Result {
     built
         .node
         .node()
-        .env(redis::PROGRAM_VARIABLE, redis::program()?)
+        .env(REDIS.variable, REDIS.program()?)
         .arg(format!("bench/{stem}.bench.ts"))
         .limit(LONGEST)
         .stream()

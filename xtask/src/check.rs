@@ -1,6 +1,7 @@
 //! `cargo xtask check`: what a reviewer shouldn't have to look for.
 
 use std::fs;
+use std::path::PathBuf;
 
 use crate::files::Repo;
 use crate::node::Node;
@@ -46,6 +47,22 @@ pub fn run(repo: &Repo) -> Result {
             .arg(repo.path("xtask/js/licences.mjs"))
             .arg(cargo())
             .args(BINDINGS.iter().map(|binding| binding.package()))
+            .arg("--")
+            .args(locked_folders(repo)?)
+            .stream()
+    });
+    steps.run("npm publish", || {
+        // Without provenance, which only the release workflow can give.
+        let publish = ["publish", "--dry-run", "--access", "public"];
+        node.npm()?.args(publish).cwd(repo.path("pkg")).stream()
+    });
+    steps.run("cargo publish", || {
+        // What isn't committed yet may be checked too.
+        let publish = ["publish", "--workspace", "--dry-run", "--allow-dirty"];
+        Cmd::new(cargo())
+            .args(publish)
+            .args(["--quiet", "--locked"])
+            .cwd(repo.root())
             .stream()
     });
     steps.run("no paths of one machine", || no_machine_paths(repo));
@@ -102,26 +119,42 @@ fn names_folder(line: &str, folder: &str) -> bool {
     })
 }
 
+/// What the public workflow sets: there, a check that can't run has failed.
+const ADVISORIES: &str = "LEASEHOLD_ADVISORIES";
+
 fn advisories(repo: &Repo, node: &Node) -> Result {
-    let checker = [("cargo-deny", "check advisories"), ("cargo-audit", "audit")]
+    if std::env::var_os(ADVISORIES).is_none() {
+        eprintln!("xtask: skipped: they need a server; {ADVISORIES}=required asks for them");
+        return Ok(());
+    }
+    let Some((program, args)) = [("cargo-deny", "check advisories"), ("cargo-audit", "audit")]
         .into_iter()
-        .find_map(|(name, args)| Some((find_program(name)?, args)));
-    match checker {
-        Some((program, args)) => Cmd::new(program)
-            .args(args.split(' '))
-            .cwd(repo.root())
-            .stream()?,
-        None => eprintln!(
-            "xtask: Rust advisories skipped: neither cargo-deny nor cargo-audit is installed"
-        ),
+        .find_map(|(name, args)| Some((find_program(name)?, args)))
+    else {
+        return Err(Error::missing(
+            "cargo-deny or cargo-audit",
+            "`cargo install cargo-audit --locked`",
+        ));
+    };
+    Cmd::new(program)
+        .args(args.split(' '))
+        .cwd(repo.root())
+        .stream()?;
+    for folder in locked_folders(repo)? {
+        let audit = ["audit", "--audit-level=high"];
+        node.npm()?.args(audit).cwd(&folder).stream()?;
     }
-    if std::env::var_os("LEASEHOLD_NPM_AUDIT").is_some() {
-        return node.npm()?.args(["audit", "--audit-level=high"]).stream();
-    }
-    eprintln!(
-        "xtask: npm advisories skipped: they need a server; LEASEHOLD_NPM_AUDIT=1 asks for them"
-    );
     Ok(())
+}
+
+/// The folders whose npm packages a lock file names.
+fn locked_folders(repo: &Repo) -> Result<Vec<PathBuf>> {
+    let listed = Cmd::new("git")
+        .args(["ls-files", "package-lock.json", "**/package-lock.json"])
+        .cwd(repo.root())
+        .read()?;
+    let folder = |file: &str| Some(repo.path(file).parent()?.to_owned());
+    Ok(listed.lines().filter_map(folder).collect())
 }
 
 #[cfg(test)]

@@ -145,11 +145,11 @@ pub fn files_ending(dir: &Path, ending: &str) -> Vec<PathBuf> {
     found
 }
 
-/// The files in a folder and below whose names end so, in order.
+/// The files in a folder and below whose names end so, in order; not what npm has installed there.
 pub fn files_below(dir: &Path, ending: &str) -> Vec<PathBuf> {
     let mut found = files_ending(dir, ending);
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-        if entry.path().is_dir() {
+        if entry.path().is_dir() && entry.file_name() != "node_modules" {
             found.extend(files_below(&entry.path(), ending));
         }
     }

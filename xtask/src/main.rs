@@ -10,7 +10,7 @@ mod fuzz;
 mod mutants;
 mod node;
 mod package;
-mod redis;
+mod servers;
 mod shell;
 mod size;
 mod test;

@@ -24,7 +24,7 @@ pub fn build(repo: &Repo) -> Result<Built> {
     for binding in &BINDINGS {
         binding.build(repo, &rust, &node)?;
     }
-    compile_typescript(repo, &node)?;
+    bundle(repo, &node)?;
     copy_documents(repo)?;
     Ok(Built { node, rust })
 }
@@ -37,31 +37,31 @@ fn copy_documents(repo: &Repo) -> Result {
     Ok(())
 }
 
-fn compile_typescript(repo: &Repo, node: &Node) -> Result {
-    let config = repo.path("pkg/tsconfig.json");
-    if !config.is_file() {
-        return Ok(());
-    }
+/// `pkg/dist`: declarations by the compiler, JavaScript by the bundler.
+fn bundle(repo: &Repo, node: &Node) -> Result {
     let place = repo.path("pkg/dist");
+    let bundler = repo.path("xtask/js/bundle.mjs");
     let inputs = [
-        config,
+        repo.path("pkg/tsconfig.json"),
         repo.path("pkg/src"),
         repo.path("pkg/wasm"),
+        repo.path("pkg/entries.json"),
         repo.path("pkg/package.json"),
         repo.path("package-lock.json"),
+        bundler.clone(),
     ];
-    if place.is_dir() && repo.is_fresh("typescript", &inputs) {
+    if place.is_dir() && repo.is_fresh("bundle", &inputs) {
         return Ok(());
     }
     step("TypeScript", || {
-        // Beside the real folder, so that relative paths in maps stay right.
         let unfinished = repo.path("pkg/dist.new");
         remove_dir(&unfinished)?;
         node.tool("typescript/bin/tsc")
             .args(["-p", "pkg", "--outDir"])
-            .arg(&unfinished)
+            .arg(unfinished.join("types"))
             .stream()?;
+        node.node().arg(&bundler).arg(&unfinished).stream()?;
         replace_dir(&unfinished, &place)?;
-        repo.mark("typescript")
+        repo.mark("bundle")
     })
 }

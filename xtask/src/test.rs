@@ -1,14 +1,12 @@
 //! `cargo xtask test`: every test there is.
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::core_alone;
 use crate::files::{Repo, files_below};
-use crate::node::Node;
 use crate::package;
-use crate::redis;
+use crate::servers::{CHROMIUM, DATABASES, REDIS};
 use crate::shell::{Cmd, Result, Steps};
 use crate::size;
 use crate::wasm::BINDINGS;
@@ -26,9 +24,27 @@ pub fn run(repo: &Repo, filter: Option<&str>) -> Result {
     steps.run("the core alone, as wasm", || {
         core_alone::check(repo, &built)
     });
-    steps.run("TypeScript tests", || {
-        typescript_tests(repo, &built.node, filter)
-    });
+    let (scripts, pattern) = scripts(repo, filter);
+    let (packaging, scripts): (Vec<_>, Vec<_>) = scripts
+        .into_iter()
+        .partition(|path| path.starts_with(repo.path("tests/packaging")));
+    if !scripts.is_empty() {
+        steps.run("TypeScript tests", || {
+            let mut node = built.node.node().arg("--test-timeout=300000");
+            for server in DATABASES.iter().chain([&REDIS]) {
+                node = node.env(server.variable, server.program()?);
+            }
+            typescript_tests(node, &scripts, pattern)
+        });
+    }
+    if !packaging.is_empty() {
+        // By itself: bundlers take all cores, which tests with a clock would feel.
+        steps.run("packaging matrix", || {
+            let node = built.node.node();
+            let node = node.env(CHROMIUM.variable, CHROMIUM.program()?);
+            typescript_tests(node, &packaging, pattern)
+        });
+    }
     steps.run("sizes", || size::report(repo, &built.node));
     steps.finish()
 }
@@ -53,32 +69,31 @@ fn simulation(repo: &Repo, filter: Option<&str>) -> Result {
         .stream()
 }
 
-fn typescript_tests(repo: &Repo, node: &Node, filter: Option<&str>) -> Result {
+/// The test files whose path has the filter in it; if there are none, all of them, to run the tests
+/// whose name has it.
+fn scripts<'f>(repo: &Repo, filter: Option<&'f str>) -> (Vec<PathBuf>, Option<&'f str>) {
     let all = files_below(&repo.path("tests"), ".test.ts");
-    if all.is_empty() {
-        eprintln!("xtask: no TypeScript tests yet");
-        return Ok(());
-    }
-    let mut args: Vec<OsString> = vec![
-        "--test".into(),
-        "--test-concurrency=2".into(),
-        "--test-timeout=300000".into(),
-    ];
-    let named = |path: &&PathBuf| {
-        let inside = path.strip_prefix(repo.root()).unwrap_or(path);
-        filter.is_none_or(|filter| inside.to_string_lossy().contains(filter))
+    let Some(filter) = filter else {
+        return (all, None);
     };
-    let mut files: Vec<&PathBuf> = all.iter().filter(named).collect();
-    if let Some(filter) = filter.filter(|_| files.is_empty()) {
-        // A file of which no test runs may skip the hooks that would stop what it started.
-        args.push("--test-force-exit".into());
-        args.push(format!("--test-name-pattern={filter}").into());
-        files = all.iter().collect();
+    let (named, others): (Vec<_>, Vec<_>) = all.into_iter().partition(|path| {
+        let inside = path.strip_prefix(repo.root()).unwrap_or(path);
+        inside.to_string_lossy().contains(filter)
+    });
+    if named.is_empty() {
+        (others, Some(filter))
+    } else {
+        (named, None)
     }
-    args.extend(files.into_iter().map(Into::into));
-    node.node()
-        .env(redis::PROGRAM_VARIABLE, redis::program()?)
-        .args(args)
-        .limit(LONGEST)
-        .stream()
+}
+
+fn typescript_tests(node: Cmd, files: &[PathBuf], pattern: Option<&str>) -> Result {
+    let mut node = node.args(["--test", "--test-concurrency=2"]);
+    if let Some(pattern) = pattern {
+        // A file of which no test runs may skip the hooks that would stop what it started.
+        node = node
+            .arg("--test-force-exit")
+            .arg(format!("--test-name-pattern={pattern}"));
+    }
+    node.args(files).limit(LONGEST).stream()
 }

@@ -27,7 +27,8 @@ const WASM_FEATURES: [&str; 8] = [
 pub struct Binding {
     package: &'static str,
     name: &'static str,
-    /// Export a function that replaces the instance after a trap.
+    /// Export a function that replaces the instance after a trap. Only code for workerd may have it:
+    /// it comes with glue that takes no module of another realm, as others have to.
     can_reset: bool,
 }
 
@@ -105,16 +106,21 @@ impl Binding {
                 self.package
             ))
         };
-        let mut output = Bindgen::new()
+        let mut generator = Bindgen::new();
+        generator
             .input_path(compiled)
-            .web(true)
-            .map_err(failed)?
             .out_name(self.name)
-            .typescript(true)
-            .omit_default_module_path(true)
-            .reset_state_function(self.can_reset)
-            .generate_output()
-            .map_err(failed)?;
+            .typescript(true);
+        let mut output = if self.can_reset {
+            generator
+                .omit_default_module_path(true)
+                .reset_state_function(true)
+                .web(true)
+        } else {
+            generator.bundler(true)
+        }
+        .and_then(Bindgen::generate_output)
+        .map_err(failed)?;
         let own = format!("./{}_bg.js", self.name);
         let foreign: Vec<String> = output
             .wasm()
@@ -134,6 +140,12 @@ impl Binding {
         // Describes the raw exports, which nobody is to use.
         for file in files_ending(to, "_bg.wasm.d.ts") {
             fs::remove_file(&file).during(|| format!("remove {}", file.display()))?;
+        }
+        if !self.can_reset {
+            // In place of the module that loads the wasm in one way only: the package has more.
+            let glue = to.join(format!("{}_bg.js", self.name));
+            fs::rename(&glue, to.join(format!("{}.js", self.name)))
+                .during(|| format!("rename {}", glue.display()))?;
         }
         Ok(())
     }

@@ -13,13 +13,12 @@ mod settings;
 use leasehold::clock::Clock;
 use leasehold::holder::{self, Delivery, Input, Seed, TransportFailure};
 use leasehold::id::{AttemptId, LeaseId, OpId};
-use leasehold::protocol::{Field, Invalid, Operation, Request};
+use leasehold::protocol::{Field, Invalid, Operation, Request, Response};
 use leasehold::time::Instant;
 use wasm_bindgen::prelude::*;
 
-use leasehold_records::js::Json;
+use leasehold_records::js::complaint;
 use leasehold_records::number::span;
-use leasehold_records::response;
 
 /// One lease at its holder, with the clock it decides by.
 #[wasm_bindgen]
@@ -32,19 +31,19 @@ pub struct Holder {
 impl Holder {
     /// A holder that will acquire a lease.
     pub fn acquire(settings: &JsValue) -> Result<Holder, JsValue> {
-        let config = settings::config(settings).map_err(Json::complaint)?;
+        let config = settings::config(settings).map_err(complaint)?;
         holder::Holder::acquire(config, seed()?)
             .map(Self::new)
-            .map_err(Json::complaint)
+            .map_err(complaint)
     }
 
-    /// A holder that will carry on the lease with this id.
-    pub fn resume(settings: &JsValue, lease: &JsValue) -> Result<Holder, JsValue> {
-        let config = settings::config(settings).map_err(Json::complaint)?;
-        let lease = settings::lease(lease).map_err(Json::complaint)?;
+    /// A holder that will carry on the lease with this id and fence.
+    pub fn resume(settings: &JsValue, lease: &JsValue, fence: &JsValue) -> Result<Holder, JsValue> {
+        let config = settings::config(settings).map_err(complaint)?;
+        let lease = settings::credential(lease, fence).map_err(complaint)?;
         holder::Holder::resume(config, lease, seed()?)
             .map(Self::new)
-            .map_err(Json::complaint)
+            .map_err(complaint)
     }
 
     fn new(machine: holder::Holder) -> Self {
@@ -59,16 +58,16 @@ impl Holder {
         self.step(monotonic_ms, wall_ms, Input::Start)
     }
 
-    /// Takes the answer to an attempt. One that makes no sense counts as none.
+    /// Takes the answer to an attempt, as JSON. One that makes no sense counts as none.
     pub fn answered(
         &mut self,
         monotonic_ms: f64,
         wall_ms: f64,
         attempt: u32,
-        response: &JsValue,
+        response: &str,
     ) -> JsValue {
         let attempt = AttemptId(attempt);
-        let input = match response::read(response) {
+        let input = match Response::from_json(response) {
             Ok(response) => Input::Answered(attempt, response),
             Err(_) => Input::Failed(
                 attempt,
@@ -135,7 +134,7 @@ impl Holder {
         let ttl = if ttl_ms.is_undefined() {
             None
         } else {
-            Some(settings::ttl(ttl_ms).map_err(Json::complaint)?)
+            Some(settings::ttl(ttl_ms).map_err(complaint)?)
         };
         Ok(self.step(monotonic_ms, wall_ms, Input::Renew(ttl)))
     }
@@ -149,9 +148,9 @@ impl Holder {
         ttl_ms: &JsValue,
     ) -> Result<JsValue, JsValue> {
         let input = Input::Transfer {
-            successor: settings::successor(to_holder).map_err(Json::complaint)?,
+            successor: settings::successor(to_holder).map_err(complaint)?,
             lease: LeaseId::from_bits(random()?),
-            ttl: settings::ttl(ttl_ms).map_err(Json::complaint)?,
+            ttl: settings::ttl(ttl_ms).map_err(complaint)?,
         };
         Ok(self.step(monotonic_ms, wall_ms, input))
     }
@@ -200,7 +199,7 @@ pub fn revoke(key: &JsValue) -> Result<JsValue, JsValue> {
 
 fn ask(key: &JsValue, operation: Operation) -> Result<JsValue, JsValue> {
     let request = Request {
-        key: settings::key(key).map_err(Json::complaint)?,
+        key: settings::key(key).map_err(complaint)?,
         op: OpId::from_bits(random()?),
         operation,
     };
@@ -217,7 +216,7 @@ fn seed() -> Result<Seed, JsValue> {
 fn random() -> Result<u128, JsValue> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|_| {
-        Json::complaint(Invalid::new(
+        complaint(Invalid::new(
             Field::Request,
             "needs crypto.getRandomValues, which is missing here",
         ))

@@ -5,13 +5,14 @@ use alloc::vec::Vec;
 use leasehold::fence::Fence;
 use leasehold::holder::{Config, Event, Failure, Holder, Output, Release, Send};
 use leasehold::id::{AttemptId, LeaseId};
+use leasehold::json::Writer;
 use leasehold::protocol::Request;
+use leasehold::protocol::wire::WireRequest;
 use leasehold::time::{Instant, Span};
 use wasm_bindgen::JsValue;
 
-use leasehold_records::js::Json;
+use leasehold_records::js;
 use leasehold_records::number::MAX_TIMER_MS;
-use leasehold_records::request;
 
 /// Everything the machine has to say, in one record.
 pub(crate) fn drain(machine: &mut Holder, now: Instant) -> JsValue {
@@ -27,7 +28,7 @@ pub(crate) fn drain(machine: &mut Holder, now: Instant) -> JsValue {
             Output::Wake { at, .. } => wake = Some(at),
         }
     }
-    Json::of(|json| {
+    js::record(|json| {
         json.array("sends", &sends, |json, send| {
             json.object(|json| {
                 attempt(json, send.attempt, &send.request, send.timeout, send.rebind);
@@ -45,17 +46,17 @@ pub(crate) fn drain(machine: &mut Holder, now: Instant) -> JsValue {
 
 /// A request outside any lease's life, to be sent once.
 pub(crate) fn single(request: &Request) -> JsValue {
-    Json::of(|json| attempt(json, AttemptId(0), request, Config::OP_TIMEOUT, false))
+    js::record(|json| attempt(json, AttemptId(0), request, Config::OP_TIMEOUT, false))
 }
 
-fn attempt(json: &mut Json, attempt: AttemptId, request: &Request, timeout: Span, rebind: bool) {
+fn attempt(json: &mut Writer, attempt: AttemptId, request: &Request, timeout: Span, rebind: bool) {
     json.number("attempt", u64::from(attempt.0));
-    json.record("request", |json| request::write(json, request));
+    json.record("request", |json| WireRequest::from(request).write(json));
     json.number("timeoutMs", timeout.as_millis_ceil());
     json.flag("rebind", rebind);
 }
 
-fn event(json: &mut Json, event: &Event) {
+fn event(json: &mut Writer, event: &Event) {
     json.object(|json| match event {
         Event::Closed => kind(json, "closed"),
         Event::Failed(failure) => settled(json, "failed", Some(failure)),
@@ -94,31 +95,31 @@ fn event(json: &mut Json, event: &Event) {
     });
 }
 
-fn kind(json: &mut Json, kind: &str) {
+fn kind(json: &mut Writer, kind: &str) {
     json.text("type", kind);
 }
 
-fn lasting(json: &mut Json, kind: &str, left: Span) {
+fn lasting(json: &mut Writer, kind: &str, left: Span) {
     self::kind(json, kind);
     remaining(json, left);
 }
 
-fn remaining(json: &mut Json, left: Span) {
+fn remaining(json: &mut Writer, left: Span) {
     json.number("remainingMs", left.as_millis_floor());
 }
 
-fn ended(json: &mut Json, kind: &str, reason: &str) {
+fn ended(json: &mut Writer, kind: &str, reason: &str) {
     self::kind(json, kind);
     json.text("reason", reason);
 }
 
-fn granted(json: &mut Json, lease: LeaseId, fence: Fence) {
+fn granted(json: &mut Writer, lease: LeaseId, fence: Fence) {
     json.text("lease", &lease.to_hex());
     json.decimal("fence", fence.value());
 }
 
 /// Something that has come to its end: badly, if there is a failure.
-fn settled(json: &mut Json, kind: &str, failure: Option<&Failure>) {
+fn settled(json: &mut Writer, kind: &str, failure: Option<&Failure>) {
     self::kind(json, kind);
     let Some(failure) = failure else { return };
     json.text("code", failure.code.name());

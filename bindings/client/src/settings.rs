@@ -1,35 +1,40 @@
 //! What the caller sets, checked: numbers are whole, text survives the trip to UTF-8.
 
-use leasehold::holder::{Config, Schedule};
-use leasehold::id::LeaseId;
-use leasehold::name::{HolderName, Key};
-use leasehold::protocol::{Field, Invalid, parse_ttl, parse_wait};
-use leasehold::time::Span;
-use wasm_bindgen::JsValue;
+use alloc::string::String;
+use core::str::FromStr;
 
-use leasehold_records::js;
+use leasehold::holder::{Config, Schedule};
+use leasehold::name::{HolderName, Key};
+use leasehold::protocol::{Credential, Field, Invalid, parse_ttl, parse_wait};
+use leasehold::time::Span;
 use leasehold_records::number::whole;
-use leasehold_records::request::exact_text as text;
+use wasm_bindgen::prelude::*;
+
+#[wasm_bindgen]
+extern "C" {
+    #[wasm_bindgen(js_namespace = Reflect, js_name = get)]
+    fn field(record: &JsValue, field: &str) -> JsValue;
+}
 
 pub(crate) fn config(settings: &JsValue) -> Result<Config, Invalid> {
     let mut config = Config::new(
-        key(&js::field(settings, "key"))?,
-        HolderName::parse(&text(&js::field(settings, "holder"), Field::Holder)?)?,
-        ttl(&js::field(settings, "ttlMs"))?,
+        key(&field(settings, "key"))?,
+        HolderName::parse(&text(&field(settings, "holder"), Field::Holder)?)?,
+        ttl(&field(settings, "ttlMs"))?,
     );
-    config.wait = parse_wait(whole(&js::field(settings, "waitMs")).unwrap_or(u64::MAX))?;
-    config.reentrant = js::field(settings, "reentrant").is_truthy();
+    config.wait = parse_wait(whole(&field(settings, "waitMs")).unwrap_or(u64::MAX))?;
+    config.reentrant = field(settings, "reentrant").is_truthy();
     config.renewal = schedule(settings)?;
     Ok(config)
 }
 
 fn schedule(settings: &JsValue) -> Result<Option<Schedule>, Invalid> {
     let mut schedule = Schedule::DEFAULT;
-    if let Some(t1) = part(&js::field(settings, "t1"))? {
+    if let Some(t1) = part(&field(settings, "t1"))? {
         schedule.t1 = t1;
     }
-    schedule.t2 = part(&js::field(settings, "t2"))?;
-    match js::field(settings, "renew").as_string().as_deref() {
+    schedule.t2 = part(&field(settings, "t2"))?;
+    match field(settings, "renew").as_string().as_deref() {
         Some("auto") => Ok(Some(schedule)),
         Some("manual") => Ok(None),
         _ => Err(Invalid::new(
@@ -44,17 +49,33 @@ pub(crate) fn key(value: &JsValue) -> Result<Key, Invalid> {
 }
 
 pub(crate) fn successor(value: &JsValue) -> Result<HolderName, Invalid> {
-    HolderName::parse(&text(value, Field::Successor)?).map_err(|invalid| Invalid {
-        field: Field::Successor,
-        ..invalid
+    HolderName::parse(&text(value, Field::Successor)?)
+        .map_err(|invalid| invalid.about(Field::Successor))
+}
+
+/// Text that is the same in UTF-8: a lone surrogate is not, and would become U+FFFD.
+fn text(value: &JsValue, field: Field) -> Result<String, Invalid> {
+    value
+        .as_string()
+        .filter(|text| *value == JsValue::from_str(text))
+        .ok_or(Invalid::new(
+            field,
+            "must be a string without lone surrogates",
+        ))
+}
+
+pub(crate) fn credential(lease: &JsValue, fence: &JsValue) -> Result<Credential, Invalid> {
+    Ok(Credential {
+        lease: parsed(lease).ok_or(Invalid::new(Field::Lease, "must be 32 hexadecimal digits"))?,
+        fence: Some(parsed(fence).ok_or(Invalid::new(
+            Field::Fence,
+            "must be a decimal number below 2^64",
+        ))?),
     })
 }
 
-pub(crate) fn lease(value: &JsValue) -> Result<LeaseId, Invalid> {
-    value
-        .as_string()
-        .and_then(|text| text.parse().ok())
-        .ok_or(Invalid::new(Field::Lease, "must be 32 hexadecimal digits"))
+fn parsed<T: FromStr>(value: &JsValue) -> Option<T> {
+    value.as_string()?.parse().ok()
 }
 
 /// What is no whole number is out of range, whatever the range.

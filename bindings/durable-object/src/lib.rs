@@ -12,16 +12,16 @@ mod store;
 use std::cell::{Cell, RefCell};
 
 use leasehold::host::{Host, HostConfig, HostInput, HostOutput, ReplyTo};
-use leasehold::layout::{Layout, Place, Plan, Register, Ruling, Standing};
-use leasehold::protocol::{Refusal, Request, Response};
+use leasehold::json::Writer;
+use leasehold::layout::{Layout, Place, Plan, Register, Ruling, Standing, Told};
+use leasehold::protocol::Request;
+use leasehold::protocol::wire::WireRequest;
 use leasehold::time::Instant;
-use leasehold_records::js::Json;
-use leasehold_records::{number, request, response};
+use leasehold_records::number;
 use wasm_bindgen::prelude::*;
 use worker_sys::DurableObjectState;
 
 use access::Door;
-use layout::instant;
 use record::Step;
 use store::Store;
 
@@ -63,46 +63,46 @@ impl LeaseObject {
         })
     }
 
-    /// Takes a request, a plain record. Its answer may come with a later step. When the step has
+    /// Takes a request, as JSON. Its answer may come with a later step. When the step has
     /// `ask`, the layout's register is to be asked, and the request given again with its answer,
     /// `told`; but not if the object was closed meanwhile.
     pub fn call(
         &self,
         now_ms: f64,
         to: f64,
-        request: &JsValue,
-        told: &JsValue,
-    ) -> Result<JsValue, JsValue> {
+        request: &str,
+        told: Option<String>,
+    ) -> Result<String, JsValue> {
         let to = ReplyTo(to as u64);
         let now = instant(now_ms);
-        let request = match request::read(request) {
+        let request = match Request::from_json(request) {
             Ok(request) => request,
             // The same for every state, so no storage needs to be asked.
-            Err(invalid) => return Ok(record::refusing(to, Refusal::from(invalid).into())),
+            Err(invalid) => return Ok(Step::refusing(to, invalid.into()).into_json()),
         };
-        let told = layout::told(told);
+        let told = told.as_deref().and_then(Told::from_json);
         let ruling = self.with_place(|place| place.rule(now, request, told))?;
         match ruling {
             Ruling::Serve(request) => self.step(now, HostInput::Request(to, request)),
-            Ruling::IfHeld(request, refused) => {
+            Ruling::IfHeld(request, refusal) => {
                 if self.holds(now, &request)? {
                     self.step(now, HostInput::Request(to, request))
                 } else {
-                    Ok(record::refusing(to, refused))
+                    Ok(Step::refusing(to, refusal).into_json())
                 }
             }
-            Ruling::Refuse(refused) => Ok(record::refusing(to, refused)),
-            Ruling::Ask => Ok(record::asking()),
+            Ruling::Refuse(refusal) => Ok(Step::refusing(to, refusal).into_json()),
+            Ruling::Ask => Ok(Step::asking().into_json()),
         }
     }
 
     /// Does what is due.
-    pub fn tick(&self, now_ms: f64) -> Result<JsValue, JsValue> {
+    pub fn tick(&self, now_ms: f64) -> Result<String, JsValue> {
         self.step(instant(now_ms), HostInput::Tick)
     }
 
     /// Takes note that nobody awaits this answer any more.
-    pub fn gone(&self, now_ms: f64, to: f64) -> Result<JsValue, JsValue> {
+    pub fn gone(&self, now_ms: f64, to: f64) -> Result<String, JsValue> {
         self.step(instant(now_ms), HostInput::Gone(ReplyTo(to as u64)))
     }
 
@@ -121,22 +121,22 @@ impl LeaseObject {
         if is_used {
             self.store_place()?;
         }
-        Ok(layout::millis(left))
+        Ok(left.as_millis_ceil() as f64)
     }
 
     /// In the register: tells a shard whose setting is this which layout is in force.
-    pub fn ask(&self, now_ms: f64, setting: &str) -> Result<JsValue, JsValue> {
+    pub fn ask(&self, now_ms: f64, setting: &str) -> Result<String, JsValue> {
         let setting = layout_of(setting)?;
         let mut register = self.register()?;
         let (told, changed) = register.ask(instant(now_ms), &setting);
         if changed {
             self.store.put_meta("layout", &register.text())?;
         }
-        Ok(Json::of(|json| layout::write_told(json, &told)))
+        Ok(told.to_json())
     }
 
     /// In the register: what it takes to bring its own setting into force.
-    pub fn plan(&self, now_ms: f64) -> Result<JsValue, JsValue> {
+    pub fn plan(&self, now_ms: f64) -> Result<String, JsValue> {
         let mut register = self.register()?;
         let plan = register.plan(instant(now_ms), &self.setting);
         if matches!(plan, Ok(Plan::Done(_))) {
@@ -146,12 +146,12 @@ impl LeaseObject {
     }
 
     /// In the register: all objects to be closed are, and the last of their grants runs for so long.
-    pub fn change(&self, now_ms: f64, longest_ms: f64) -> Result<JsValue, JsValue> {
+    pub fn change(&self, now_ms: f64, longest_ms: f64) -> Result<String, JsValue> {
         let mut register = self.register()?;
         let longest = number::span(longest_ms);
         let told = register.change(instant(now_ms), &self.setting, longest);
         self.store.put_meta("layout", &register.text())?;
-        Ok(Json::of(|json| layout::write_told(json, &told)))
+        Ok(told.to_json())
     }
 
     fn register(&self) -> Result<Register, JsValue> {
@@ -231,7 +231,7 @@ impl LeaseObject {
         Ok(host)
     }
 
-    fn step(&self, now: Instant, input: HostInput) -> Result<JsValue, JsValue> {
+    fn step(&self, now: Instant, input: HostInput) -> Result<String, JsValue> {
         let mut host = self.take_host(now)?;
         host.handle(now, input);
         let mut step = Step::default();
@@ -252,7 +252,7 @@ impl LeaseObject {
             self.store.touch()?;
         }
         self.host.replace(Some(host));
-        Ok(step.record())
+        Ok(step.into_json())
     }
 }
 
@@ -261,14 +261,17 @@ fn layout_of(text: &str) -> Result<Layout, JsValue> {
         .map_err(|_| JsError::new("the layout can't be read").into())
 }
 
-/// What the protocol knows of a request, a plain record: `{ request }`; or why no host would carry
-/// it out: `{ refused }`.
+/// The instant at the driver's time.
+fn instant(now_ms: f64) -> Instant {
+    Instant::ZERO + number::span(now_ms)
+}
+
+/// What the protocol knows of a request, in JSON: `{ request }`; or why no host would carry it out:
+/// `{ refused }`.
 #[wasm_bindgen(js_name = readRequest)]
-pub fn read_request(record: &JsValue) -> JsValue {
-    Json::of(|json| match request::read(record) {
-        Ok(request) => json.record("request", |json| request::write(json, &request)),
-        Err(invalid) => json.record("refused", |json| {
-            response::write(json, Response::Refused(invalid.into()));
-        }),
+pub fn read_request(request: &str) -> String {
+    Writer::of(|json| match Request::from_json(request) {
+        Ok(request) => json.record("request", |json| WireRequest::from(&request).write(json)),
+        Err(invalid) => layout::write_refused(json, invalid.into()),
     })
 }

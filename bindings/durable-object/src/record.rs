@@ -1,14 +1,10 @@
-//! The plain records that a step is told in.
+//! The record that a step is told in.
 
 use leasehold::host::ReplyTo;
-use leasehold::layout::Refused;
-use leasehold::protocol::Response;
+use leasehold::json::Writer;
+use leasehold::protocol::wire::WireResponse;
+use leasehold::protocol::{Refusal, Response};
 use leasehold::time::Span;
-use leasehold_records::js::Json;
-use leasehold_records::response;
-use wasm_bindgen::JsValue;
-
-use crate::layout;
 
 /// What is to be done after the transaction.
 #[derive(Default)]
@@ -16,17 +12,38 @@ pub(crate) struct Step {
     pub replies: Vec<(ReplyTo, Response)>,
     /// The alarm is to be set to so much later, or deleted, or left as it is.
     pub alarm: Option<Option<Span>>,
+    /// The object that records the layout is to be asked, and the request given again.
+    pub ask: bool,
 }
 
 impl Step {
-    pub fn record(self) -> JsValue {
-        Json::of(|json| {
+    /// Nothing is done but to refuse a request.
+    pub fn refusing(to: ReplyTo, refusal: Refusal) -> Self {
+        Self {
+            replies: vec![(to, Response::Refused(refusal))],
+            ..Self::default()
+        }
+    }
+
+    /// Nothing is done before the register has been asked.
+    pub fn asking() -> Self {
+        Self {
+            ask: true,
+            ..Self::default()
+        }
+    }
+
+    pub fn into_json(self) -> String {
+        Writer::of(|json| {
             json.array("replies", self.replies, |json, (ReplyTo(to), reply)| {
                 json.object(|json| {
                     json.number("to", to);
-                    json.record("response", |json| response::write(json, reply));
+                    json.record("response", |json| WireResponse::from(reply).write(json));
                 });
             });
+            if self.ask {
+                json.flag("ask", true);
+            }
             if let Some(alarm) = self.alarm {
                 json.record("alarm", |json| {
                     json.optional_number("inMs", alarm.map(Span::as_millis_ceil));
@@ -34,28 +51,4 @@ impl Step {
             }
         })
     }
-}
-
-/// A step that did nothing but refuse a request.
-pub(crate) fn refusing(ReplyTo(to): ReplyTo, refused: Refused) -> JsValue {
-    Json::of(|json| {
-        json.array("replies", [refused], |json, refused| {
-            json.object(|json| {
-                json.number("to", to);
-                json.record("response", |json| layout::write_refused(json, refused));
-            });
-        });
-    })
-}
-
-/// A step that waits for the register's word.
-pub(crate) fn asking() -> JsValue {
-    Json::of(|json| {
-        json.array("replies", [], |_, ()| {});
-        json.flag("ask", true);
-    })
-}
-
-pub(crate) fn response(response: Response) -> JsValue {
-    Json::of(|json| response::write(json, response))
 }

@@ -3,15 +3,16 @@
 
 extern crate alloc;
 
+use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
 use leasehold::host::{Host, HostConfig, HostInput, HostOutput, ReplyTo};
-use leasehold::protocol::Response;
+use leasehold::json::Writer;
+use leasehold::protocol::wire::WireResponse;
+use leasehold::protocol::{Request, Response};
 use leasehold::time::Instant;
-use leasehold_records::js::Json;
 use leasehold_records::number::{MAX_TIMER_MS, span};
-use leasehold_records::{request, response};
 use wasm_bindgen::prelude::*;
 
 /// A host that forgets everything with the process.
@@ -33,9 +34,9 @@ impl MemoryHost {
         }
     }
 
-    /// Takes a request, to be answered to `to` now or later.
-    pub fn request(&mut self, now_ms: f64, to: u32, request: &JsValue) -> JsValue {
-        match request::read(request) {
+    /// Takes a request as JSON, to be answered to `to` now or later.
+    pub fn request(&mut self, now_ms: f64, to: u32, request: &str) -> String {
+        match Request::from_json(request) {
             Ok(request) => self.step(now_ms, HostInput::Request(reply_to(to), request)),
             Err(invalid) => {
                 let refused = Response::Refused(invalid.into());
@@ -45,17 +46,17 @@ impl MemoryHost {
     }
 
     /// Does what is due.
-    pub fn tick(&mut self, now_ms: f64) -> JsValue {
+    pub fn tick(&mut self, now_ms: f64) -> String {
         self.alarm = None;
         self.step(now_ms, HostInput::Tick)
     }
 
     /// Takes note that nobody awaits the answer to `to` any more.
-    pub fn gone(&mut self, now_ms: f64, to: u32) -> JsValue {
+    pub fn gone(&mut self, now_ms: f64, to: u32) -> String {
         self.step(now_ms, HostInput::Gone(reply_to(to)))
     }
 
-    fn step(&mut self, now_ms: f64, input: HostInput) -> JsValue {
+    fn step(&mut self, now_ms: f64, input: HostInput) -> String {
         let now = instant(now_ms);
         self.machine.handle(now, input);
         let mut replies = Vec::new();
@@ -70,13 +71,13 @@ impl MemoryHost {
         self.record(now, replies)
     }
 
-    /// A step's outcome: the answers, and when to come back.
-    fn record(&self, now: Instant, replies: Vec<(ReplyTo, Response)>) -> JsValue {
-        Json::of(|json| {
+    /// A step's outcome as JSON: the answers, and when to come back.
+    fn record(&self, now: Instant, replies: Vec<(ReplyTo, Response)>) -> String {
+        Writer::of(|json| {
             json.array("replies", replies, |json, (to, response)| {
                 json.object(|json| {
                     json.number("to", to.0);
-                    json.record("response", |json| response::write(json, response));
+                    json.record("response", |json| WireResponse::from(response).write(json));
                 });
             });
             if let Some(alarm) = self.alarm {

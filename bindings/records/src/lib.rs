@@ -1,11 +1,9 @@
-//! The protocol's records as JavaScript values, for every binding. Converts; decides nothing.
+//! What the bindings have in common: how they hand records to JavaScript, and what replaces `std`.
 #![no_std]
 
 extern crate alloc;
 
 pub mod js;
 pub mod number;
-pub mod request;
-pub mod response;
 #[cfg(all(target_arch = "wasm32", feature = "runtime"))]
 mod runtime;

@@ -7,10 +7,10 @@ extern crate alloc;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use leasehold::protocol::Response;
+use leasehold::protocol::wire::WireResponse;
+use leasehold::protocol::{Request, Response};
 use leasehold::redis::{self, Prefix, Reply, Step};
-use leasehold_records::js::Json;
-use leasehold_records::{request, response};
+use leasehold_records::js::{complaint, record};
 use wasm_bindgen::prelude::*;
 
 /// One request on its way to a Redis and back.
@@ -21,14 +21,14 @@ pub struct RedisCall {
 
 #[wasm_bindgen]
 impl RedisCall {
-    /// A call for a request, under this prefix. `keyLocking` as the last call left it, or true.
+    /// A call for a request as JSON, under this prefix. `keyLocking` as the last call left it, or true.
     ///
     /// Throws the step that answers a request no host would accept.
     #[wasm_bindgen(constructor)]
-    pub fn new(request: &JsValue, prefix: &str, key_locking: bool) -> Result<RedisCall, JsValue> {
-        let request = request::read(request)
+    pub fn new(request: &str, prefix: &str, key_locking: bool) -> Result<RedisCall, JsValue> {
+        let request = Request::from_json(request)
             .map_err(|invalid| step(Step::Done(Response::Refused(invalid.into()))))?;
-        let prefix = Prefix::parse(prefix).map_err(Json::complaint)?;
+        let prefix = Prefix::parse(prefix).map_err(complaint)?;
         Ok(Self {
             call: redis::Call::new(&prefix, &request, key_locking),
         })
@@ -59,14 +59,14 @@ impl RedisCall {
 /// Throws the record of a bad prefix.
 #[wasm_bindgen(js_name = checkPrefix)]
 pub fn check_prefix(prefix: &str) -> Result<(), JsValue> {
-    Prefix::parse(prefix).map(drop).map_err(Json::complaint)
+    Prefix::parse(prefix).map(drop).map_err(complaint)
 }
 
 fn step(step: Step) -> JsValue {
-    Json::of(|json| match step {
+    record(|json| match step {
         Step::Done(response) => {
             json.text("type", "done");
-            json.record("response", |json| response::write(json, response));
+            json.record("response", |json| WireResponse::from(response).write(json));
         }
         Step::Failed => json.text("type", "failed"),
         Step::Rest { gap, channel } => {

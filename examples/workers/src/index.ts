@@ -1,5 +1,6 @@
-import { LeaseClient, LeaseError } from "leasehold";
+import { LeaseClient } from "leasehold";
 import { durableObject } from "leasehold/durable-object";
+import { toResponse } from "leasehold/synchronized";
 import type { Ledger } from "./ledger.ts";
 
 export { LeaseHost } from "leasehold/host";
@@ -28,10 +29,12 @@ export default {
         `order:${order}`,
         { ttlMs: 2_000, waitMs: 10_000, signal: request.signal },
         async (lease) => {
-          await ledger.write(lease.fence, `${by} began`);
+          const holder = { key: lease.key, fence: lease.fence };
+          await ledger.takeOver(holder);
+          await ledger.write(holder, `${by} began`);
           begun.resolve(lease.fence);
           await scheduler.wait(workMs, { signal: lease.signal });
-          if (!(await ledger.write(lease.fence, `${by} shipped`))) {
+          if (!(await ledger.write(holder, `${by} shipped`))) {
             throw new Error("someone newer has written");
           }
           return lease.fence;
@@ -43,15 +46,17 @@ export default {
         const fence = await (early ? Promise.race([begun.promise, shipped]) : shipped);
         return Response.json({ by, fence: String(fence) }, { status: early ? 202 : 200 });
       } catch (error) {
-        if (!(error instanceof LeaseError)) throw error;
-        return Response.json({ code: error.code, reason: error.reason }, { status: 409 });
+        return toResponse(error); // 409 while another is at it, 503 while nobody could be asked
       }
     }
 
     // A write that comes late: from a holder that was cut off, with the fence it had.
     if (url.pathname === "/write") {
-      const fence = BigInt(url.searchParams.get("fence") ?? "0");
-      const written = await ledger.write(fence, url.searchParams.get("line") ?? "");
+      const holder = {
+        key: `order:${order}`,
+        fence: BigInt(url.searchParams.get("fence") ?? "0"),
+      };
+      const written = await ledger.write(holder, url.searchParams.get("line") ?? "");
       return Response.json({ written }, { status: written ? 200 : 409 });
     }
 

@@ -26,7 +26,7 @@ pub fn run(data: &[u8], seen: &mut Seen) {
             nearly(&entries[bytes.below(entries.len())].token, &mut bytes)
         };
         let key = name(&mut bytes);
-        let right = Right::ALL[bytes.below(3)];
+        let right = Right::ALL[bytes.below(Right::ALL.len())];
         check(&access, &entries, &bearer, right, &key, seen);
     }
     // A scope is no secret, and may hold the same text as another's token.

@@ -5,6 +5,7 @@ mod watch;
 use leasehold::holder::{Config, Delivery, Holder, Input, Schedule, Seed, TransportFailure};
 use leasehold::id::{AttemptId, LeaseId};
 use leasehold::name::{HolderName, Key};
+use leasehold::protocol::Credential;
 use leasehold::time::{ClockBounds, Instant, Span};
 
 use crate::bytes::Bytes;
@@ -28,7 +29,11 @@ pub fn run(data: &[u8], seen: &mut Seen) {
     };
     let bounds = config.bounds;
     let holder = if bytes.once_in(4) {
-        Holder::resume(config, LeaseId::from_bits(500), seed)
+        let lease = Credential {
+            lease: LeaseId::from_bits(500),
+            fence: None,
+        };
+        Holder::resume(config, lease, seed)
     } else {
         Holder::acquire(config, seed)
     };

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-use leasehold::protocol::wire::WireResponse;
 use leasehold::protocol::{Operation, Request, Response};
 use leasehold::redis::{Call, Prefix, Reply, Step, channel};
 use leasehold::time::Span;
@@ -155,7 +154,7 @@ fn is_told_by(response: &Response, reply: &Reply) {
             assert_eq!(granted.replayed, replayed == "1");
             assert!(granted.waited.is_zero() || !granted.replayed);
         }
-        (Response::Renewed { ttl }, Reply::Words(words)) => assert!(*ttl <= millis(&words[1])),
+        (Response::Renewed { ttl, .. }, Reply::Words(words)) => assert!(*ttl <= millis(&words[1])),
         (Response::Refused(refusal), _) => {
             // What is a part of the program quotes nothing.
             assert!(matches!(refusal.reason, Cow::Borrowed(_)));
@@ -183,7 +182,7 @@ fn millis(word: &str) -> Span {
 
 fn can_travel(response: Response) {
     let kind = sample::kind(&response);
-    let back = Response::try_from(WireResponse::from(response));
+    let back = Response::from_json(&response.to_json());
     assert_eq!(back.as_ref().map(sample::kind), Ok(kind));
 }
 
@@ -213,13 +212,29 @@ fn fitting(bytes: &mut Bytes) -> Vec<String> {
         }),
         "held" => words.extend([word(bytes), number(bytes)]),
         "info" => words.extend([word(bytes), number(bytes), number(bytes), number(bytes)]),
-        "not-holder" => words.push(bytes.pick(&["c", "e", "f", "r", "t", "v", "?"]).to_string()),
+        "not-holder" => {
+            words.push(bytes.pick(&["c", "e", "f", "r", "t", "v", "?"]).to_string());
+            words.extend(about(bytes));
+        }
+        "released" => words.extend(about(bytes)),
         "queued" => words.extend([number(bytes), number(bytes), number(bytes)]),
-        "renewed" => words.extend([number(bytes), number(bytes)]),
+        "renewed" => {
+            words.extend([number(bytes), number(bytes)]);
+            words.extend(about(bytes));
+        }
         "revoked" => words.push(["0", "1"][bytes.below(2)].to_string()),
         _ => {}
     }
     words
+}
+
+/// The fence that the request named: none, or not even the word for none.
+fn about(bytes: &mut Bytes) -> Option<String> {
+    match bytes.below(4) {
+        0 => None,
+        1 => Some(String::new()),
+        _ => Some(number(bytes)),
+    }
 }
 
 fn word(bytes: &mut Bytes) -> String {

@@ -1,26 +1,23 @@
 //! Requests as they travel: any bytes, and any record of odd fields.
 
-use leasehold::id::{LeaseId, OpId};
-use leasehold::protocol::wire::WireRequest;
-use leasehold::protocol::{Acquire, Code, Operation, Refusal, Request};
+use leasehold::protocol::wire::{Verb, WireRequest};
+use leasehold::protocol::{Acquire, Code, Field, Operation, Refusal, Request};
 use leasehold::time::Span;
-use serde_json::Value;
+use serde_json::{Map, Value, json};
 
 use crate::bytes::Bytes;
 use crate::sample;
 use crate::seen::Seen;
-
-const OPERATIONS: [&str; 8] = [
-    "acquire", "cancel", "inspect", "release", "renew", "revoke", "transfer", "verify",
-];
+use crate::targets::wire_response::agree;
 
 /// What occurs in a request.
-pub const WORDS: [&str; 13] = [
+pub const WORDS: [&str; 14] = [
     "{\"v\":1,\"operation\":\"acquire\"",
     ",\"key\":\"k\"",
     ",\"op\":\"000000000000000000000000000000aB\"",
     ",\"holder\":\"h\"",
     ",\"lease\":\"ffffffffffffffffffffffffffffffff\"",
+    ",\"fence\":\"7\"",
     ",\"toHolder\":\"n\"",
     ",\"toLease\":\"00000000000000000000000000000000\"",
     ",\"ttlMs\":100",
@@ -35,16 +32,15 @@ pub const WORDS: [&str; 13] = [
 pub fn run(data: &[u8], seen: &mut Seen) {
     let mut bytes = Bytes::new(data);
     let text = match bytes.byte() % 4 {
-        0 => bytes.remainder().to_vec(),
-        1 => written(&WireRequest::from(&sample::request(&mut bytes))),
-        _ => written(&odd(&mut bytes)),
+        0 => String::from_utf8_lossy(bytes.remainder()).into_owned(),
+        1 => sample::request(&mut bytes).to_json(),
+        _ => odd(&mut bytes).to_string(),
     };
-    let wire = match serde_json::from_slice::<WireRequest>(&text) {
-        Ok(wire) => wire,
-        Err(error) => return seen.note(("unreadable", format!("{:?}", error.classify()))),
-    };
-    let parsed = Request::try_from(wire.clone());
-    match &parsed {
+    let read = Request::from_json(&text);
+    let oracle = serde_json::from_str::<WireRequest>(&text);
+    let oracle = oracle.ok().and_then(|wire| Request::try_from(wire).ok());
+    agree(&text, read.as_ref().ok(), oracle.as_ref());
+    match &read {
         Ok(request) => {
             seen.note((
                 sample::operation_kind(&request.operation),
@@ -52,22 +48,17 @@ pub fn run(data: &[u8], seen: &mut Seen) {
             ));
             within_limits(request);
             said_so(&text, request);
-            comes_back(request);
+            assert_eq!(Request::from_json(&request.to_json()).as_ref(), Ok(request));
             keeps_its_secrets(request);
         }
         Err(invalid) => {
-            let known = OPERATIONS.iter().position(|name| *name == wire.operation);
-            seen.note((known, invalid.field.name(), invalid.expected));
+            seen.note((invalid.field.name(), invalid.expected));
             let refusal = Refusal::from(*invalid);
             assert_eq!(refusal.code, Code::Invalid);
             assert_eq!(refusal.message, invalid.to_string());
             assert!(refusal.message.starts_with(invalid.field.name()));
         }
     }
-}
-
-fn written(wire: &WireRequest) -> Vec<u8> {
-    serde_json::to_vec(wire).expect("every record can be written")
 }
 
 fn within_limits(request: &Request) {
@@ -98,23 +89,16 @@ fn within_limits(request: &Request) {
 }
 
 /// What was accepted is what somebody reads who knows JSON and nothing else.
-fn said_so(text: &[u8], request: &Request) {
-    let Ok(Value::Object(said)) = serde_json::from_slice(text) else {
+fn said_so(text: &str, request: &Request) {
+    let Ok(Value::Object(said)) = serde_json::from_str(text) else {
         return;
     };
     assert_eq!(said["v"], 1);
     assert_eq!(said["key"], request.key.as_str());
     let operation = said["operation"].as_str().expect("a name");
-    assert!(OPERATIONS.contains(&operation), "{operation}");
+    assert!(Verb::from_name(operation).is_some(), "{operation}");
     let op = said["op"].as_str().expect("an op").to_lowercase();
     assert_eq!(op, request.op.to_hex());
-}
-
-fn comes_back(request: &Request) {
-    let wire = WireRequest::from(request);
-    let again: WireRequest = serde_json::from_slice(&written(&wire)).expect("our own form");
-    assert_eq!(again, wire);
-    assert_eq!(Request::try_from(again).as_ref(), Ok(request));
 }
 
 fn keeps_its_secrets(request: &Request) {
@@ -124,42 +108,50 @@ fn keeps_its_secrets(request: &Request) {
 }
 
 /// A record whose fields need not fit together.
-fn odd(bytes: &mut Bytes) -> WireRequest {
-    let operation = match bytes.below(10) {
-        index if index < OPERATIONS.len() => OPERATIONS[index].to_string(),
-        _ => bytes.text(10),
-    };
-    let name = |bytes: &mut Bytes| match bytes.below(8) {
-        0 => None,
-        1 => Some("x".repeat(250 + bytes.below(10))),
-        2 => Some(bytes.text(255)),
-        _ => Some("h".to_string()),
-    };
-    let id = |bytes: &mut Bytes| u128::from(bytes.number()) << bytes.below(65);
-    let millis = |bytes: &mut Bytes| match bytes.below(8) {
-        0 => None,
-        1 => Some(bytes.number()),
-        _ => Some(bytes.pick(&[0, 99, 100, 1_000, 86_400_000, 86_400_001])),
-    };
-    WireRequest {
-        v: if bytes.once_in(16) {
-            bytes.byte().into()
+fn odd(bytes: &mut Bytes) -> Value {
+    let mut record = Map::from_iter([("v".to_string(), Value::from(1))]);
+    for field in WireRequest::SCHEMA {
+        if bytes.once_in(3) {
+            continue;
+        }
+        let value = if bytes.once_in(24) {
+            match bytes.below(5) {
+                0 => Value::Null,
+                1 => json!(true),
+                2 => json!([{"a": [1]}]),
+                3 => json!(1.5),
+                _ => json!(""),
+            }
         } else {
-            1
+            plausible(bytes, field.field)
+        };
+        record.insert(field.field.name().to_string(), value);
+    }
+    Value::Object(record)
+}
+
+fn plausible(bytes: &mut Bytes, field: Field) -> Value {
+    match field {
+        Field::Version => json!(1),
+        Field::Operation => match bytes.below(Verb::ALL.len() + 1) {
+            index if index < Verb::ALL.len() => json!(Verb::ALL[index].name()),
+            _ => json!(bytes.text(10)),
         },
-        operation: operation.into(),
-        key: match bytes.below(6) {
-            0 => "k".repeat(508 + bytes.below(8)),
-            1 => bytes.text(255),
-            _ => "k".to_string(),
+        Field::Key | Field::Holder | Field::ToHolder => match bytes.below(6) {
+            0 => json!("k".repeat(250 + bytes.below(10))),
+            1 => json!("k".repeat(508 + bytes.below(8))),
+            2 => json!(bytes.text(255)),
+            _ => json!("k"),
         },
-        op: (!bytes.once_in(8)).then(|| OpId::from_bits(id(bytes))),
-        holder: name(bytes),
-        lease: bytes.once_in(2).then(|| LeaseId::from_bits(id(bytes))),
-        to_holder: name(bytes),
-        to_lease: bytes.once_in(2).then(|| LeaseId::from_bits(id(bytes))),
-        ttl_ms: millis(bytes),
-        wait_ms: millis(bytes),
-        reentrant: bytes.once_in(2),
+        Field::Op | Field::Lease | Field::ToLease => {
+            let id = u128::from(bytes.number()) << bytes.below(65);
+            json!(format!("{id:032x}"))
+        }
+        Field::Fence => json!(bytes.number().to_string()),
+        Field::Ttl | Field::Wait => match bytes.below(8) {
+            0 => json!(bytes.number()),
+            _ => json!(bytes.pick(&[0, 99, 100, 1_000, 86_400_000, 86_400_001])),
+        },
+        _ => json!(bytes.once_in(2)),
     }
 }

@@ -57,16 +57,16 @@ class Memory implements LeaseBackend {
     };
     signal.addEventListener("abort", leave, { once: true });
     try {
-      const plain = { ...request };
-      this.#step((now) => this.#machine.request(now, ticket, plain));
+      const text = JSON.stringify(request);
+      this.#step((now) => this.#machine.request(now, ticket, text));
       return await answer;
     } finally {
       signal.removeEventListener("abort", leave);
     }
   }
 
-  #step(input: (now: number) => Step): void {
-    const { replies, alarmInMs } = input(this.#clock.monotonic());
+  #step(input: (now: number) => string): void {
+    const { replies, alarmInMs } = JSON.parse(input(this.#clock.monotonic())) as Step;
     for (const { to, response } of replies) {
       this.#parking.settle(to, response);
     }

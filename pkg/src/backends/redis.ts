@@ -99,7 +99,7 @@ class RedisHost implements LeaseBackend {
 
   #begin(request: WireRequest): RedisCall | Extract<Step, { type: "done" }> {
     try {
-      return new RedisCall({ ...request }, this.#prefix, this.#keyLocking);
+      return new RedisCall(JSON.stringify(request), this.#prefix, this.#keyLocking);
     } catch (refused) {
       return refused as Extract<Step, { type: "done" }>;
     }

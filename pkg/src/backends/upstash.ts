@@ -80,13 +80,13 @@ class RestConnection implements RedisConnection {
       headers: bearer(token),
       // A redirect could take the lease's credential to another place.
       redirect: "manual",
-      ...uncached(),
     };
   }
 
   async send(command: string[], signal: AbortSignal): Promise<unknown> {
     const response = await this.#fetch(this.#url, {
       ...this.#init,
+      ...uncached(),
       method: "POST",
       body: JSON.stringify(command),
       signal,
@@ -109,6 +109,7 @@ class RestConnection implements RedisConnection {
     if (!this.#streams) return;
     const response = await this.#fetch(`${this.#url}/subscribe/${channel}`, {
       ...this.#init,
+      ...uncached(),
       headers: { ...this.#init.headers, accept: "text/event-stream" },
       method: "POST",
       signal,
@@ -124,14 +125,22 @@ class RestConnection implements RedisConnection {
   }
 }
 
-/** `no-store`, where the runtime knows the field: some keep answers to a POST as well. */
+let noStore: RequestInit | undefined;
+
+/**
+ * `no-store`, where the runtime knows the field: some keep answers to a POST as well. Found out at
+ * the first request, since this loads Node's fetch, and only once.
+ */
 function uncached(): RequestInit {
-  try {
-    new Request("http://localhost", { cache: "no-store" });
-    return { cache: "no-store" };
-  } catch {
-    return {};
+  if (noStore === undefined) {
+    try {
+      new Request("http://localhost", { cache: "no-store" });
+      noStore = { cache: "no-store" };
+    } catch {
+      noStore = {};
+    }
   }
+  return noStore;
 }
 
 function hasText<Name extends string>(value: unknown, name: Name): value is Record<Name, string> {

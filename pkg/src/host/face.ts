@@ -67,7 +67,7 @@ async function route(request: Request, behind: Behind): Promise<Response> {
 async function operate(request: Request, operation: string, behind: Behind): Promise<Response> {
   const bearer = bearerOf(request);
   const denial = (key?: string): WireResponse | undefined =>
-    guarded(() => behind.door.denial(bearer, operation, key));
+    JSON.parse(guarded(() => behind.door.denial(bearer, operation, key)) ?? "null") ?? undefined;
   // Before the body is looked at: strangers get no work done.
   const stranger = denial();
   if (stranger !== undefined) {

@@ -38,9 +38,13 @@ function isTrap(error: unknown): boolean {
   return error instanceof WebAssembly.RuntimeError || error instanceof RangeError;
 }
 
-/** What was sent, as a record whose fields can be read without running any code. */
-export function plain(sent: unknown): object {
-  return { ...(sent as object) };
+/** What was sent, as text: the core says what is wrong with it. */
+export function textOf(sent: unknown): string {
+  try {
+    return JSON.stringify(sent) ?? "";
+  } catch {
+    return "";
+  }
 }
 
 /** What the protocol knows of what was sent, or why no host would carry it out. */
@@ -49,7 +53,7 @@ export function readRequest(
 ):
   | { readonly request: WireRequest; readonly refused?: undefined }
   | { readonly refused: WireResponse } {
-  return guarded(() => wasm.readRequest(plain(sent)));
+  return JSON.parse(guarded(() => wasm.readRequest(textOf(sent))));
 }
 
 /** What a Worker's variables say about access: read once, and again after a trap. */

@@ -35,7 +35,7 @@ export function layoutSetting(env: unknown, otherwise: LayoutSettings): Setting 
   const { LEASEHOLD_SHARDS, LEASEHOLD_JURISDICTION } = Object(env);
   const shards = String(LEASEHOLD_SHARDS ?? otherwise.shards ?? "key");
   const jurisdiction = String(LEASEHOLD_JURISDICTION ?? otherwise.jurisdiction ?? "");
-  return guarded(() => wasm.layout(shards, jurisdiction)) as Setting;
+  return JSON.parse(guarded(() => wasm.layout(shards, jurisdiction)));
 }
 
 interface Id {

@@ -11,7 +11,7 @@
 import { DurableObject } from "cloudflare:workers";
 import { narrowed } from "../backends/routing.js";
 import type { WireResponse } from "../lease/backend.js";
-import { currentGeneration, door, guarded, plain, wasm } from "./instance.js";
+import { currentGeneration, door, guarded, textOf, wasm } from "./instance.js";
 import {
   type LayoutInForce,
   type LayoutSettings,
@@ -97,7 +97,7 @@ export class LeaseHost<Env = unknown> extends DurableObject<Env> {
    * settles it.
    */
   async layoutInForce(setting: string): Promise<LayoutInForce> {
-    return this.#within((object, now) => object.ask(now, setting));
+    return JSON.parse(this.#within((object, now) => object.ask(now, setting)));
   }
 
   /**
@@ -106,7 +106,7 @@ export class LeaseHost<Env = unknown> extends DurableObject<Env> {
    * of their leases has run out. Repeating it does no harm.
    */
   async changeLayout(): Promise<LayoutInForce | WireResponse> {
-    const plan: Plan = this.#within((object, now) => object.plan(now));
+    const plan: Plan = JSON.parse(this.#within((object, now) => object.plan(now)));
     if ("told" in plan) {
       return plan.told;
     }
@@ -121,7 +121,8 @@ export class LeaseHost<Env = unknown> extends DurableObject<Env> {
     const left = await Promise.all(
       plan.close.map((name): Promise<number> => shards.get(shards.idFromName(name)).closeShard()),
     );
-    return this.#within((object, now) => object.change(now, Math.max(...left)));
+    const longest = Math.max(...left);
+    return JSON.parse(this.#within((object, now) => object.change(now, longest)));
   }
 
   /**
@@ -138,27 +139,27 @@ export class LeaseHost<Env = unknown> extends DurableObject<Env> {
     // First, so that it does not give up on the new ticket.
     this.#noticeReplacement();
     const parked = this.#parking.park();
-    this.#take(parked.ticket, plain(request));
+    this.#take(parked.ticket, textOf(request));
     return parked;
   }
 
-  #take(ticket: number, record: object, told?: LayoutInForce): void {
+  #take(ticket: number, request: string, told?: string): void {
     const { layout, refused } = this.#setting;
     if (refused !== undefined) {
       this.#parking.settle(ticket, refused);
       return;
     }
     try {
-      const { ask } = this.#step((object, now) => object.call(now, ticket, record, told));
+      const { ask } = this.#step((object, now) => object.call(now, ticket, request, told));
       if (ask) {
-        void this.#ask(ticket, record, layout);
+        void this.#ask(ticket, request, layout);
       }
     } catch {
       // The answer has been rejected with the same error.
     }
   }
 
-  async #ask(ticket: number, record: object, layout: string): Promise<void> {
+  async #ask(ticket: number, request: string, layout: string): Promise<void> {
     try {
       const namespace = ownNamespace(this.env, layout, this.ctx.id);
       if (namespace === undefined) {
@@ -168,7 +169,7 @@ export class LeaseHost<Env = unknown> extends DurableObject<Env> {
       const register = namespace.get(namespace.idFromName("layout"));
       const told: LayoutInForce = await register.layoutInForce(layout);
       if (this.#parking.has(ticket)) {
-        this.#take(ticket, record, told);
+        this.#take(ticket, request, JSON.stringify(told));
       }
     } catch {
       this.#parking.settle(ticket, UNTOLD);
@@ -186,8 +187,8 @@ export class LeaseHost<Env = unknown> extends DurableObject<Env> {
     }
   }
 
-  #step(run: (object: wasm.LeaseObject, now: number) => Step): Step {
-    const step = this.#within(run);
+  #step(run: (object: wasm.LeaseObject, now: number) => string): Step {
+    const step: Step = JSON.parse(this.#within(run));
     for (const { to, response } of step.replies) {
       this.#parking.settle(to, response);
     }

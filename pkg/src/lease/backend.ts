@@ -8,10 +8,12 @@ export interface WireRequest {
   readonly key: string;
   /** The intention, the same in every attempt. Secret. */
   readonly op: string;
-  /** Acquire: who would hold it. Elsewhere: the credential by name. */
+  /** Acquire: who would hold it. */
   readonly holder?: string;
   /** Acquire: the proposed lease id. Elsewhere: the credential. Secret. */
   readonly lease?: string;
+  /** Release, renew, transfer, verify: the fence of the grant that is meant, in decimal. */
+  readonly fence?: string;
   /** Transfer: who holds it next. */
   readonly toHolder?: string;
   /** Transfer: the successor's lease id. Secret. */
@@ -62,7 +64,10 @@ export interface WireResponse {
   readonly message?: string;
   /** Granted: the lease's id. Secret. */
   readonly lease?: string;
-  /** Granted, inspected: the fence, in decimal. */
+  /**
+   * Granted, inspected: the grant's fence, in decimal. Not-holder, released, renewed: the one that
+   * the request named.
+   */
   readonly fence?: string;
   /** Held, inspected: who holds the key. */
   readonly holder?: string;

@@ -1,17 +1,14 @@
 import { Holder, inspect, revoke } from "#client-wasm";
+import { acquireAll, type LeaseSet } from "../coordination/lease-set.js";
 import type { LeaseBackend, WireResponse } from "./backend.js";
 import { type Clock, systemClock } from "./clock.js";
-import {
-  BackendError,
-  checked,
-  type Failure,
-  invalid,
-  LeaseError,
-  toLeaseError,
-} from "./errors.js";
+import { closeAll, closed } from "./close.js";
+import { BackendError, checked, type Failure, LeaseError, toLeaseError } from "./errors.js";
 import type { LeaseEvent } from "./events.js";
 import { type LeaseHandle, parseHandle } from "./handle.js";
 import type { Lease } from "./lease.js";
+import type { Released } from "./released.js";
+import { type RunArguments, run } from "./run.js";
 import { guarded, Session, type Surroundings } from "./session.js";
 import type { Send } from "./step.js";
 
@@ -85,10 +82,11 @@ export interface LeaseInfo {
 }
 
 /** Acquires leases from one host. */
-export class LeaseClient {
+export class LeaseClient implements AsyncDisposable {
   readonly #around: Surroundings;
   readonly #options: LeaseClientOptions;
   #holder: string | undefined;
+  #closing: Promise<Released> | undefined;
 
   constructor(host: LeaseBackend, options: LeaseClientOptions = {}) {
     this.#options = options;
@@ -98,6 +96,7 @@ export class LeaseClient {
       clock: options.clock ?? systemClock,
       keepProcessAlive: options.keepProcessAlive ?? false,
       held: new Set(),
+      open: LEASES_BELONG_TO_REQUESTS ? undefined : new Set(),
       waitUntil: (promise) => guarded(() => options.waitUntil?.(promise)),
       tell: (event) => guarded(() => options.onEvent?.(event)),
     };
@@ -159,27 +158,41 @@ export class LeaseClient {
    */
   run<T>(key: string, fn: (lease: Lease) => T | Promise<T>): Promise<T>;
   run<T>(key: string, options: AcquireOptions, fn: (lease: Lease) => T | Promise<T>): Promise<T>;
-  async run<T>(
-    key: string,
-    ...rest:
-      | [fn: (lease: Lease) => T | Promise<T>]
-      | [options: AcquireOptions, fn: (lease: Lease) => T | Promise<T>]
+  async run<T>(key: string, ...rest: RunArguments<AcquireOptions, Lease, T>): Promise<T> {
+    return await run((options) => this.acquire(key, options), rest);
+  }
+
+  /**
+   * Waits for a lease on each of several keys, and gets all of them or none. Whatever the order of
+   * `keys`, they are asked for in one order, so that callers of `acquireAll` never wait for each
+   * other in a circle. `waitMs` and `signal` are those of the whole.
+   *
+   * @param keys - 1 to 64; a key given twice counts once.
+   * @throws What `acquire` throws, for the first key that can't be had; LeaseError `LOST` if one
+   * that was had is lost meanwhile. The leases had until then are given back in the background.
+   */
+  async acquireAll(keys: readonly string[], options: AcquireOptions = {}): Promise<LeaseSet> {
+    const waitMs = options.waitMs ?? this.#options.waitMs ?? DEFAULT_WAIT_MS;
+    return await acquireAll(this, keys, { ...options, waitMs }, this.#around.clock);
+  }
+
+  /**
+   * Runs `fn` while holding a lease on each of several keys: `run`, by way of `acquireAll`.
+   *
+   * @returns What `fn` returned.
+   * @throws What `run` and `acquireAll` throw.
+   */
+  runAll<T>(keys: readonly string[], fn: (set: LeaseSet) => T | Promise<T>): Promise<T>;
+  runAll<T>(
+    keys: readonly string[],
+    options: AcquireOptions,
+    fn: (set: LeaseSet) => T | Promise<T>,
+  ): Promise<T>;
+  async runAll<T>(
+    keys: readonly string[],
+    ...rest: RunArguments<AcquireOptions, LeaseSet, T>
   ): Promise<T> {
-    const [options, fn] = rest.length === 1 ? [{}, rest[0]] : rest;
-    if (typeof fn !== "function") {
-      throw invalid("fn", "must be a function");
-    }
-    const lease = await this.acquire(key, options);
-    try {
-      const result = await fn(lease);
-      const { signal } = lease;
-      if (signal.aborted) {
-        throw signal.reason;
-      }
-      return result;
-    } finally {
-      await lease[Symbol.asyncDispose]();
-    }
+    return await run((options) => this.acquireAll(keys, options), rest);
   }
 
   /**
@@ -190,9 +203,10 @@ export class LeaseClient {
    * `DENIED`, `INVALID`.
    */
   async resume(handle: LeaseHandle): Promise<Lease> {
-    const { id, key, holder, ttlMs } = parseHandle(handle);
+    this.#assertOpen();
+    const { id, fence, key, holder, ttlMs } = parseHandle(handle);
     const machine = checked(() =>
-      Holder.resume({ key, holder, ttlMs, waitMs: 0, reentrant: false, renew: "auto" }, id),
+      Holder.resume({ key, holder, ttlMs, waitMs: 0, reentrant: false, renew: "auto" }, id, fence),
     );
     return await this.#settled(new Session(this.#around, machine, { key, holder, ttlMs }).start());
   }
@@ -242,7 +256,36 @@ export class LeaseClient {
     );
   }
 
+  /**
+   * Ends the client, as when its process is told to stop: waits are cut short, and every lease is
+   * released but those that were detached. From here on each call, and each wait that was cut
+   * short, rejects with `INVALID`, reason `closed`. Never rejects itself, and happens once.
+   *
+   * On Workers only the held leases are ended: a wait ends with its request.
+   *
+   * @param options.timeoutMs - How long to wait for the host's word, in milliseconds; a release is
+   * given up by itself after 5 000.
+   * @returns The keys that the host has back, and those of which it has not said so.
+   */
+  close(options: { readonly timeoutMs?: number } = {}): Promise<Released> {
+    const { held, open = held, clock } = this.#around;
+    this.#closing ??= closeAll(open, clock, options.timeoutMs);
+    return this.#closing;
+  }
+
+  /** Closes the client. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  #assertOpen(): void {
+    if (this.#closing !== undefined) {
+      throw closed();
+    }
+  }
+
   #open(key: string, options: AcquireOptions): Session {
+    this.#assertOpen();
     this.#holder ??= crypto.randomUUID();
     const defaults = this.#options;
     const {
@@ -281,6 +324,7 @@ export class LeaseClient {
 
   /** Makes one attempt at a request that belongs to no lease of ours. */
   async #ask({ request, timeoutMs, rebind }: Send): Promise<WireResponse> {
+    this.#assertOpen();
     const { host, clock } = this.#around;
     const { key } = request;
     const attempt = new AbortController();

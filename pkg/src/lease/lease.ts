@@ -1,6 +1,9 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
 import type { LeaseEventMap } from "./events.js";
 import type { LeaseHandle } from "./handle.js";
-import type { LeaseState, ReleaseResult, Session } from "./session.js";
+import type { Session } from "./session.js";
+import type { LeaseState, ReleaseResult } from "./state.js";
 
 /**
  * An exclusive right over a key for a limited term, renewed while the work lasts.

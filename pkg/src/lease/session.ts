@@ -6,18 +6,8 @@ import { BackendError, checked, type Failure, LeaseError, toLeaseError } from ".
 import { type LeaseEvent, LeaseNotice } from "./events.js";
 import type { LeaseHandle } from "./handle.js";
 import { Lease } from "./lease.js";
+import type { LeaseState, ReleaseResult } from "./state.js";
 import type { Send, Step, StepEvent } from "./step.js";
-
-/** Where a lease stands. */
-export type LeaseState = "held" | "releasing" | "released" | "transferred" | "detached" | "lost";
-
-/** How a release ended. */
-export interface ReleaseResult {
-  /** Whether the host has the lease back, by this release. */
-  readonly released: boolean;
-  /** Why not: `unconfirmed`, or how the lease had ended before. */
-  readonly reason?: string;
-}
 
 /** What all sessions of a client share. */
 export interface Surroundings {
@@ -26,6 +16,8 @@ export interface Surroundings {
   readonly keepProcessAlive: boolean;
   /** Sessions with a lease that is held or detached. */
   readonly held: Set<Session>;
+  /** Sessions with something under way, or a lease; nothing where leases belong to requests. */
+  readonly open: Set<Session> | undefined;
   /** Keeps the invocation alive until the promise settles. */
   waitUntil(promise: Promise<unknown>): void;
   /** Tells the client's owner. Never throws. */
@@ -87,6 +79,7 @@ export class Session {
 
   /** Sends the first attempt. The promise is of the lease. */
   start(): Promise<Lease> {
+    this.#around.open?.add(this);
     this.#step((machine, monotonic, wall) => machine.start(monotonic, wall));
     return this.#granted.promise;
   }
@@ -99,6 +92,22 @@ export class Session {
       this.#say({ type: "failed", key: this.key, error: reason });
       this.#step((machine, monotonic, wall) => machine.cancel(monotonic, wall));
     }
+  }
+
+  /** Whether there is a lease that a client which closes has to give back, or is giving back. */
+  get hasToRelease(): boolean {
+    return this.#state === "held" || this.#state === "releasing";
+  }
+
+  /** Stops waiting, or gives the lease back unless it is detached; waits until all is through. */
+  async close(reason: unknown): Promise<ReleaseResult> {
+    this.cancel(reason);
+    if (this.#isDetached) {
+      return { released: false, reason: "detached" };
+    }
+    const result = await this.release();
+    await this.#closed.promise;
+    return result;
   }
 
   /** Looks at the clock: a lease whose term is over is lost from here on. */
@@ -387,6 +396,7 @@ export class Session {
       case "closed":
         this.#machine?.free();
         this.#machine = undefined;
+        this.#around.open?.delete(this);
         this.#closed.resolve();
         break;
     }
@@ -495,16 +505,15 @@ export class Session {
   }
 
   #answered(attempt: number, response: WireResponse): void {
-    let plain: WireResponse;
+    let text: string;
     try {
-      // The machine reads a copy: no getter of somebody else's runs inside of it.
-      plain = { ...response };
+      text = JSON.stringify(response) ?? "";
     } catch (error) {
       this.#failed(attempt, error);
       return;
     }
     this.#attempts.delete(attempt);
-    this.#step((machine, monotonic, wall) => machine.answered(monotonic, wall, attempt, plain));
+    this.#step((machine, monotonic, wall) => machine.answered(monotonic, wall, attempt, text));
   }
 
   #failed(attempt: number, error: unknown): void {

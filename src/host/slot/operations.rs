@@ -3,9 +3,8 @@
 use super::super::Effects;
 use super::super::config::HostConfig;
 use super::super::record::{GrantRecord, Past};
-use super::{Asked, Slot, exhausted, told};
-use crate::id::{LeaseId, OpId};
-use crate::name::HolderName;
+use super::{Asked, Slot, exhausted, not_holder, told};
+use crate::id::OpId;
 use crate::protocol::{Acquire, Credential, Ended, Granted, Info, Response, Transfer};
 use crate::time::{Instant, Span};
 
@@ -62,7 +61,7 @@ impl Slot {
                 replayed: true,
             }),
             None if past.ended == Ended::Cancelled => Response::Cancelled,
-            None => Response::NotHolder(past.ended),
+            None => not_holder(None, past.ended),
         })
     }
 
@@ -107,7 +106,7 @@ impl Slot {
         &mut self,
         config: &HostConfig,
         now: Instant,
-        credential: &Credential,
+        credential: Credential,
         ttl: Span,
     ) -> Response {
         match self.matching(credential) {
@@ -115,9 +114,9 @@ impl Slot {
                 let changed = extend(grant, now, ttl);
                 let ttl = told(config, grant, now);
                 self.dirty |= changed;
-                Response::Renewed { ttl }
+                renewed(credential, ttl)
             }
-            Err(ended) => Response::NotHolder(ended),
+            Err(ended) => not_holder(credential.fence, ended),
         }
     }
 
@@ -125,13 +124,11 @@ impl Slot {
         &mut self,
         config: &HostConfig,
         now: Instant,
-        credential: &Credential,
+        credential: Credential,
     ) -> Response {
         match self.matching(credential) {
-            Ok(grant) => Response::Renewed {
-                ttl: told(config, grant, now),
-            },
-            Err(ended) => Response::NotHolder(ended),
+            Ok(grant) => renewed(credential, told(config, grant, now)),
+            Err(ended) => not_holder(credential.fence, ended),
         }
     }
 
@@ -139,31 +136,21 @@ impl Slot {
         &mut self,
         config: &HostConfig,
         asked: Asked,
-        credential: &Credential,
+        credential: Credential,
         fx: &mut Effects,
     ) {
         let Asked { to, op, now } = asked;
+        let about = credential.fence;
         let response = if self.memory.was_ended_by(op, Ended::Released) {
-            Response::Released
-        } else if let Some(ended) = self.memory.was_in_vain(op) {
-            Response::NotHolder(ended)
+            Response::Released { about }
         } else if let Err(ended) = self.matching(credential) {
-            self.not_holder(asked, credential, ended)
+            not_holder(about, ended)
         } else {
             self.end_grant(Ended::Released, Some(op), now);
             self.grant_next(config, now, fx);
-            Response::Released
+            Response::Released { about }
         };
         fx.reply(to, response);
-    }
-
-    /// Refuses an op that would end a grant. Under a name it might fit a later grant when it comes
-    /// again, so it is remembered; a lease id never fits another.
-    fn not_holder(&mut self, asked: Asked, credential: &Credential, ended: Ended) -> Response {
-        if let Credential::Holder(_) = credential {
-            self.bury(asked.op, ended, asked.now);
-        }
-        Response::NotHolder(ended)
     }
 
     /// Ends one grant and begins the successor's in the same step: the key is never free between.
@@ -172,8 +159,8 @@ impl Slot {
         if let Some(response) = self.outcome_of(config, op, now) {
             return response;
         }
-        if let Err(ended) = self.matching(&transfer.credential) {
-            return self.not_holder(asked, &transfer.credential, ended);
+        if let Err(ended) = self.matching(transfer.credential) {
+            return not_holder(transfer.credential.fence, ended);
         }
         if self.fence.next().is_none() {
             return exhausted();
@@ -216,22 +203,20 @@ impl Slot {
     }
 
     /// The running grant, if the credential opens it.
-    fn matching(&mut self, credential: &Credential) -> Result<&mut GrantRecord, Ended> {
-        let ended = match credential {
-            Credential::Lease(lease) => self.memory.end_of(*lease),
-            Credential::Holder(_) => Ended::Unknown,
-        };
+    fn matching(&mut self, credential: Credential) -> Result<&mut GrantRecord, Ended> {
+        let ended = self.memory.end_of(credential.lease);
+        let meant = credential.fence.is_none_or(|fence| fence == self.fence);
         match &mut self.grant {
-            Some(grant) if opens(credential, grant.lease, &grant.holder) => Ok(grant),
+            Some(grant) if meant && grant.lease == credential.lease => Ok(grant),
             _ => Err(ended),
         }
     }
 }
 
-fn opens(credential: &Credential, lease: LeaseId, holder: &HolderName) -> bool {
-    match credential {
-        Credential::Lease(id) => *id == lease,
-        Credential::Holder(name) => name == holder,
+fn renewed(credential: Credential, ttl: Span) -> Response {
+    Response::Renewed {
+        about: credential.fence,
+        ttl,
     }
 }
 

@@ -85,14 +85,15 @@ local function ended_by(r, op, state)
     or remembers(r, op) and string.find(r.past, state .. ':[^,]*:' .. op) ~= nil
 end
 
-local function matches(r, by, id)
-  return r.state == 'h' and (by == 'l' and r.lease == id or by == 'h' and r.holder == id)
+-- Whether it is held under this id and, if one is named, this fence.
+local function matches(r, id, fence)
+  return r.state == 'h' and r.lease == id and (fence == '' or r.fence == fence)
 end
 
-local function not_holder(r, by, id)
-  local state = by == 'l' and (r.lease == id and r.state
-    or remembers(r, id) and string.match(r.past, '(%l):[^:,]*:' .. id .. ':'))
-  return { 'not-holder', state or 'n' }
+local function not_holder(r, id, fence)
+  local state = r.lease == id and r.state ~= 'h' and r.state
+    or remembers(r, id) and string.match(r.past, '(%l):[^:,]*:' .. id .. ':')
+  return { 'not-holder', state or 'n', fence }
 end
 
 -- How it ended for an op that had its outcome and no grant.
@@ -103,14 +104,6 @@ end
 local function remember_in_vain(r, op, state)
   remember(r, state .. ':' .. op .. '::')
   write(r)
-end
-
--- Refuses an op that would end a grant. Under a name it might fit a later grant when it comes
--- again, so it is remembered; a lease id never fits another.
-local function refuse(r, op, by, id)
-  local answer = not_holder(r, by, id)
-  if by == 'h' then remember_in_vain(r, op, answer[2]) end
-  return answer
 end
 
 local function below(a, b) return #a < #b or #a == #b and a < b end

@@ -1,10 +1,8 @@
--- KEYS lease queue presence; ARGV op by id
-local op, by, id = ARGV[1], ARGV[2], ARGV[3]
+-- KEYS lease queue presence; ARGV op id fence
+local op, id, fence = ARGV[1], ARGV[2], ARGV[3]
 local r = read()
-if not r then return { 'not-holder', 'f' } end
-if ended_by(r, op, 'r') then return { 'released' } end
-local vain = in_vain(r, op)
-if vain then return { 'not-holder', vain } end
-if not matches(r, by, id) then return refuse(r, op, by, id) end
+if not r then return { 'not-holder', 'f', fence } end
+if ended_by(r, op, 'r') then return { 'released', fence } end
+if not matches(r, id, fence) then return not_holder(r, id, fence) end
 finish(r, 'r', op, KEYS[2], KEYS[3])
-return { 'released' }
+return { 'released', fence }

@@ -1,9 +1,9 @@
--- KEYS lease fence; ARGV op by id successor lease ttl
-local op, by, id = ARGV[1], ARGV[2], ARGV[3]
+-- KEYS lease fence; ARGV op id fence successor lease ttl
+local op, id, fence = ARGV[1], ARGV[2], ARGV[3]
 local r = read()
-if not r then return { 'not-holder', 'f' } end
+if not r then return { 'not-holder', 'f', fence } end
 local seen = outcome(r, op)
 if seen then return seen end
-if not matches(r, by, id) then return refuse(r, op, by, id) end
+if not matches(r, id, fence) then return not_holder(r, id, fence) end
 r.state, r.by = 't', op
 return grant(r, ARGV[5], op, ARGV[4], tonumber(ARGV[6]))

@@ -74,10 +74,10 @@ enum Answer {
     Cancelled,
     Granted(u128, u64, u64, u64, bool),
     Held(u64),
-    NotHolder,
+    NotHolder(Option<u64>),
     Queued(u32),
-    Released,
-    Renewed(u64),
+    Released(Option<u64>),
+    Renewed(Option<u64>, u64),
 }
 
 /// The storage's content.
@@ -316,10 +316,12 @@ impl Answer {
                 granted.replayed,
             ),
             Response::Held(held) => Self::Held(held.retry_after.as_micros()),
-            Response::NotHolder(_) => Self::NotHolder,
+            Response::NotHolder { about, .. } => Self::NotHolder(about.map(Fence::value)),
             Response::Queued { ahead, .. } => Self::Queued(*ahead),
-            Response::Released => Self::Released,
-            Response::Renewed { ttl } => Self::Renewed(ttl.as_micros()),
+            Response::Released { about } => Self::Released(about.map(Fence::value)),
+            Response::Renewed { about, ttl } => {
+                Self::Renewed(about.map(Fence::value), ttl.as_micros())
+            }
             Response::Inspected(_) | Response::Refused(_) | Response::Revoked(_) => {
                 unreachable!("nobody here asks for that: {response:?}")
             }
@@ -340,13 +342,19 @@ impl Answer {
                 holder: None,
                 retry_after: Span::from_micros(retry_after),
             }),
-            Self::NotHolder => Response::NotHolder(Ended::Unknown),
+            Self::NotHolder(about) => Response::NotHolder {
+                about: about.map(Fence::from_value),
+                ended: Ended::Unknown,
+            },
             Self::Queued(ahead) => Response::Queued {
                 ahead,
                 retry_after: Span::ZERO,
             },
-            Self::Released => Response::Released,
-            Self::Renewed(ttl) => Response::Renewed {
+            Self::Released(about) => Response::Released {
+                about: about.map(Fence::from_value),
+            },
+            Self::Renewed(about, ttl) => Response::Renewed {
+                about: about.map(Fence::from_value),
                 ttl: Span::from_micros(ttl),
             },
         }

@@ -1,23 +1,25 @@
+import "../support/started-wasm.ts";
 import assert from "node:assert/strict";
 import { afterEach, test } from "node:test";
-import { Holder } from "../../../pkg/wasm/client/client.js";
 import { bench, follow, leaseError, within } from "../support/bench.ts";
+import { wasmOf } from "../support/started-wasm.ts";
 
-const { answered, wake, renew } = Holder.prototype;
+const holder = wasmOf("Holder");
+const sound = { ...holder };
 
 const trap = () => {
   throw new Error("unreachable");
 };
 
 afterEach(() => {
-  Object.assign(Holder.prototype, { answered, wake, renew });
+  Object.assign(holder, sound);
 });
 
 test("a trap while a lease is held is a loss, told at once", async () => {
   const { clock, client } = bench();
   const lease = await within(clock, 20, client.acquire("k", { ttlMs: 1_000 }));
   const released = () => lease.release();
-  Holder.prototype.wake = trap;
+  holder.holder_wake = trap;
   await clock.advance(400);
   assert.equal(lease.state, "lost");
   leaseError("LOST", { reason: "internal-error" })(lease.signal.reason);
@@ -28,7 +30,7 @@ test("a trap while a lease is held is a loss, told at once", async () => {
 
 test("a trap while a lease is sought fails the acquire", async () => {
   const { clock, client } = bench();
-  Holder.prototype.answered = trap;
+  holder.holder_answered = trap;
   const acquired = client.acquire("k");
   await assert.rejects(
     within(clock, 20, acquired),
@@ -40,7 +42,7 @@ test("a trap in a call fails that call and whatever else is awaited", async () =
   const { clock, client } = bench();
   const lease = await within(clock, 20, client.acquire("k", { ttlMs: 1_000 }));
   const verified = follow(lease.verify());
-  Holder.prototype.renew = trap;
+  holder.holder_renew = trap;
   const renewed = follow(lease.renew());
   await clock.advance(10);
   for (const standing of [verified, renewed]) {

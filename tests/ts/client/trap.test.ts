@@ -1,42 +1,19 @@
 /** Traps for real: with no memory left, the wasm ends in the middle of whatever it does next. */
 
+import "../support/started-wasm.ts";
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { LeaseClient, LeaseError } from "leasehold";
 import { memory } from "leasehold/memory";
 import { redis } from "leasehold/redis";
-import { initSync as client } from "../../../pkg/wasm/client/client.js";
-import { initSync as embedded } from "../../../pkg/wasm/memory/memory.js";
-import { initSync as scripts } from "../../../pkg/wasm/redis/redis.js";
-
-interface Exports {
-  __wbindgen_malloc(size: number, align: number): number;
-  __wbindgen_free(pointer: number, size: number, align: number): void;
-}
-type Init = (module: { module: never }) => Exports;
-
-/** Takes all memory of a module that is instantiated already; gives it back when called. */
-function exhaust(init: Init): () => void {
-  const exports = init({ module: undefined as never });
-  const taken: [pointer: number, size: number][] = [];
-  for (let size = 2 ** 26; size >= 1; size = Math.floor(size / 2)) {
-    try {
-      for (;;) taken.push([exports.__wbindgen_malloc(size, 1), size]);
-    } catch {
-      // No piece of this size is left.
-    }
-  }
-  return () => {
-    for (const [pointer, size] of taken) exports.__wbindgen_free(pointer, size, 1);
-  };
-}
+import { exhaust, wasmOf } from "../support/started-wasm.ts";
 
 describe("a trap ends the call it happens in, not the next", () => {
   test("in the client: other leases live on, new ones are to be had", async () => {
     const leases = new LeaseClient(memory());
     const spared = await leases.acquire("spared", { ttlMs: 60_000 });
     const struck = await leases.acquire("struck", { ttlMs: 60_000 });
-    const giveBack = exhaust(client);
+    const giveBack = exhaust(wasmOf("Holder"));
     await assert.rejects(struck.renew(), LeaseError);
     giveBack();
     assert.equal(struck.held, false, "nobody knows what became of it");
@@ -51,7 +28,7 @@ describe("a trap ends the call it happens in, not the next", () => {
   test("in the embedded host: the next request is served", async () => {
     const leases = new LeaseClient(memory());
     await (await leases.acquire("a")).release();
-    const giveBack = exhaust(embedded);
+    const giveBack = exhaust(wasmOf("MemoryHost"));
     await assert.rejects(leases.acquire("a", { waitMs: 0 }), LeaseError);
     giveBack();
     const lease = await new LeaseClient(memory()).acquire("a");
@@ -67,7 +44,7 @@ describe("a trap ends the call it happens in, not the next", () => {
       },
     });
     const leases = new LeaseClient(host);
-    const giveBack = exhaust(scripts);
+    const giveBack = exhaust(wasmOf("RedisCall"));
     await assert.rejects(leases.inspect("a"), LeaseError);
     giveBack();
     assert.equal(await leases.inspect("a"), undefined);

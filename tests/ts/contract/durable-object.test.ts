@@ -38,7 +38,7 @@ for (const via of ["rpc", "fetch"]) {
 contract("Durable Object over HTTPS", async () => {
   const workers = await Workers.start({
     name: "leasehold",
-    entry: new URL("../../../pkg/dist/host/worker.js", import.meta.url),
+    entry: new URL(import.meta.resolve("leasehold/worker")),
     durableObjects: { LEASES: "LeaseHost" },
     vars: { LEASEHOLD_TOKENS: TOKEN },
   });

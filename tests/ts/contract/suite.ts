@@ -7,6 +7,7 @@ import {
   LeaseError,
   type LeaseHandle,
 } from "leasehold";
+import { setsAndClosing } from "./sets.ts";
 import { answersLost, counted, op, sentTwice } from "./wrappers.ts";
 
 /** A host under test. */
@@ -480,6 +481,8 @@ export function contract(name: string, start: () => Promise<Subject>): void {
       assert.equal(await leases.inspect(key), undefined);
       assert.equal(leases.heldLeases.length, 0);
     });
+
+    setsAndClosing(client, freshKey);
 
     async function untilWaiters(key: string, count: number): Promise<void> {
       await until(async () => (await client().inspect(key))?.waiters === count);

@@ -5,11 +5,11 @@
 
 import { LeaseClient } from "leasehold";
 import { durableObject, type LeaseNamespace } from "leasehold/durable-object";
-import LeaseWorker from "../../../pkg/dist/host/worker.js";
+import LeaseWorker from "leasehold/worker";
 import { contend } from "./contend.ts";
 import { Rng } from "./rng.ts";
 
-export { LeaseHost } from "../../../pkg/dist/host/worker.js";
+export { LeaseHost } from "leasehold/worker";
 
 export default class ContenderWorker extends LeaseWorker {
   override async fetch(request: Request): Promise<Response> {

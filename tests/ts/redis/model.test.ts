@@ -29,10 +29,11 @@ function operation(rng: Rng, key: string, step: number, sent: WireRequest[]): Wi
   const op = id(step + 1);
   const base = { v: 1, key, op } as const;
   const grants = sent.flatMap(({ lease, toLease }) => [lease, toLease].filter((one) => one));
-  const credential =
-    rng.next() < 0.3 || grants.length === 0
-      ? { holder: rng.pick(HOLDERS) }
-      : { lease: rng.pick(grants) as string };
+  const credential = {
+    lease: grants.length === 0 ? id(0) : (rng.pick(grants) as string),
+    // Of no grant on either host.
+    ...(rng.next() < 0.2 ? { fence: "0" } : {}),
+  };
   switch (rng.between(0, 9)) {
     case 0:
     case 1:

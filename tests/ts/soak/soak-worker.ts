@@ -1,14 +1,13 @@
 /** Runs cycles inside the Workers runtime, client and object in one isolate, and tells their memory. */
 
+import "../support/started-wasm.ts";
 import { LeaseClient } from "leasehold";
 import { durableObject, type LeaseNamespace } from "leasehold/durable-object";
-import { initSync as client } from "../../../pkg/wasm/client/client.js";
-import { initSync as host } from "../../../pkg/wasm/host/host.js";
+import { wasmOf } from "../support/started-wasm.ts";
 
 export { TestHost } from "../workerd/test-worker.ts";
 
-type Init = (module: { module: never }) => { readonly memory: { readonly buffer: ArrayBuffer } };
-const pages = (init: Init) => init({ module: undefined as never }).memory.buffer.byteLength;
+const wasmBytes = (name: "Holder" | "LeaseObject") => wasmOf(name).memory.buffer.byteLength;
 
 export default {
   async fetch(request: Request, env: { readonly LEASES: LeaseNamespace }): Promise<Response> {
@@ -21,6 +20,6 @@ export default {
       if (!released) throw new Error("a release failed");
     }
     const held = leases.heldLeases.length;
-    return Response.json({ held, client: pages(client), host: pages(host) });
+    return Response.json({ held, client: wasmBytes("Holder"), host: wasmBytes("LeaseObject") });
   },
 };

@@ -3,16 +3,16 @@
  * (1,000 by default; 100,000 for the long run).
  */
 
+import "../support/started-wasm.ts";
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { type LeaseBackend, LeaseClient } from "leasehold";
 import { durableObject } from "leasehold/durable-object";
 import { memory } from "leasehold/memory";
 import { upstash } from "leasehold/upstash";
-import { initSync as client } from "../../../pkg/wasm/client/client.js";
-import { initSync as memoryHost } from "../../../pkg/wasm/memory/memory.js";
 import { RestEndpoint } from "../../rest-endpoint/endpoint.ts";
 import { RedisServer } from "../../rest-endpoint/server-process.ts";
+import { wasmOf } from "../support/started-wasm.ts";
 import { Workers } from "../workerd/harness.ts";
 import type { Host } from "../workerd/host.ts";
 import { usage } from "./measure.ts";
@@ -22,12 +22,7 @@ const WARM_UP = Math.min(300, CYCLES);
 /** Noise of the collector and of the runtime's own caches. */
 const HEAP_ALLOWANCE = 4 * 2 ** 20;
 
-/** Already instantiated, so no module is taken; gives what the instance exports. */
-type Init = (module: { module: never }) => { readonly memory: { readonly buffer: ArrayBuffer } };
-const pages = (init: Init) => {
-  const { memory } = init({ module: undefined as never });
-  return memory.buffer.byteLength;
-};
+const wasmBytes = (name: "Holder" | "MemoryHost") => wasmOf(name).memory.buffer.byteLength;
 
 async function cycle(leases: LeaseClient, key: string, seen: Set<string>): Promise<void> {
   const lease = await leases.acquire(key, { ttlMs: 5_000 });
@@ -44,10 +39,10 @@ async function soak(host: LeaseBackend, forget = () => {}): Promise<void> {
   const fences = new Set<string>();
   for (let index = 0; index < WARM_UP; index += 1) await cycle(leases, "soak", fences);
   forget();
-  const before = { ...(await usage()), wasm: pages(client), host: pages(memoryHost) };
+  const before = { ...(await usage()), wasm: wasmBytes("Holder"), host: wasmBytes("MemoryHost") };
   for (let index = 0; index < CYCLES; index += 1) await cycle(leases, "soak", fences);
   forget();
-  const after = { ...(await usage()), wasm: pages(client), host: pages(memoryHost) };
+  const after = { ...(await usage()), wasm: wasmBytes("Holder"), host: wasmBytes("MemoryHost") };
   assert.equal(after.wasm, before.wasm, "the client's wasm memory grew");
   assert.equal(after.host, before.host, "the embedded host's wasm memory grew");
   assert.ok(

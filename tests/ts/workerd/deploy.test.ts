@@ -43,7 +43,7 @@ async function project(name: string, files: Record<string, string>): Promise<str
 test("this repository's wrangler.toml deploys the stand-alone host", async () => {
   const { told, files } = await dryRun(ROOT);
   assert.match(told, /env\.LEASES \(LeaseHost\)/);
-  assert.equal(files.filter((file) => file.endsWith("host_bg.wasm")).length, 1, files.join());
+  assert.equal(files.filter((file) => file.endsWith("-host.wasm")).length, 1, files.join());
 });
 
 test("a Worker of one's own deploys with the object's class in it", async () => {

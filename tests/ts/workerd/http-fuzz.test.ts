@@ -35,7 +35,7 @@ function body(rng: Rng): string {
 test(`${REQUESTS} random requests, seed ${SEED}`, { timeout: 120_000 }, async () => {
   await using workers = await Workers.start({
     name: "leasehold",
-    entry: new URL("../../../pkg/dist/host/worker.js", import.meta.url),
+    entry: new URL(import.meta.resolve("leasehold/worker")),
     durableObjects: { LEASES: "LeaseHost" },
     vars: { LEASEHOLD_TOKENS: TOKEN },
   });

@@ -18,7 +18,7 @@ const TOKENS = JSON.stringify([
 function standAlone(vars: Record<string, unknown>): WorkerSpec {
   return {
     name: "leasehold",
-    entry: new URL("../../../pkg/dist/host/worker.js", import.meta.url),
+    entry: new URL(import.meta.resolve("leasehold/worker")),
     durableObjects: { LEASES: "LeaseHost" },
     vars,
   };
@@ -207,28 +207,16 @@ describe("who may", () => {
       ["", /is not set/],
       ["  ", /is not set/],
       ["short", /fewer than 16/],
-      ["two tokens-with-a-space", /no request can show/],
       ["\ufeffeverything-0123456789", /no request can show/],
-      ["[]", /is not set/],
       ["{}", /neither one token nor a JSON list/],
-      ["[{", /neither/],
       [[{ token: TOKEN }], /not a JSON variable/],
       [{ token: TOKEN }, /not a JSON variable/],
     ];
     const entries: [unknown, RegExp][] = [
-      [1, /must be an object/],
       [[TOKEN], /must be an object/],
-      [{ prefixes: [] }, /text as token/],
-      [{ token: 7 }, /text as token/],
-      [{ token: "short" }, /fewer than 16/],
       [{ token: `${TOKEN} ` }, /no request can show/],
-      [{ token: "sécret-0123456789" }, /no request can show/],
       [{ token: TOKEN, prefix: ["orders:"] }, /a field other than/],
-      [{ [TOKEN]: ["orders:"] }, /a field other than/],
       [{ token: TOKEN, prefixes: "orders:" }, /list of texts as prefixes/],
-      [{ token: TOKEN, prefixes: [1] }, /list of texts as prefixes/],
-      [{ token: TOKEN, rights: "hold" }, /hold, inspect, revoke/],
-      [{ token: TOKEN, rights: [] }, /hold, inspect, revoke/],
       [{ token: TOKEN, rights: ["hold", "Revoke"] }, /hold, inspect, revoke/],
       [{ token: ORDERS, prefixes: ["jobs:"] }, /repeats a token/],
     ];
@@ -348,13 +336,18 @@ describe("what is refused", () => {
     assert.match(String(answer), /"reason":"body-broken"/);
   });
 
-  test("not at all: fields that no operation has, however deep, and none is passed on", async () => {
-    const deep = `${"[".repeat(16_000)}${"]".repeat(16_000)}`;
-    const { operation: _, ...fields } = acquire("deep");
-    const body = JSON.stringify({ ...fields, extra: 0 }).replace('"extra":0', `"extra":${deep}`);
-    assert.equal((await post(acquire("deep"), { body })).answer.outcome, "granted");
-    const nested = JSON.stringify({ ...fields, ttlMs: 0 }).replace('"ttlMs":0', `"ttlMs":${deep}`);
-    refused(await post(acquire("deep"), { body: nested }), 400, "INVALID", "ttlMs");
+  test("deeper JSON than any request has", async () => {
+    for (const depth of [100, 16_000]) {
+      const deep = `${"[".repeat(depth)}${"]".repeat(depth)}`;
+      for (const field of ["extra", "ttlMs", "key"]) {
+        const body = JSON.stringify({ ...acquire("deep"), [field]: 0 });
+        const sent = body.replace(`"${field}":0`, `"${field}":${deep}`);
+        refused(await post(acquire("deep"), { body: sent }), 400, "INVALID", "request");
+      }
+    }
+  });
+
+  test("not at all: fields that no operation has, but none is passed on", async () => {
     await using echo = await Workers.start(
       {
         ...standAlone({ LEASEHOLD_TOKENS: TOKEN }),

@@ -14,7 +14,7 @@ type Way = (typeof WAYS)[number] | `object/${string}`;
 function specs(vars: Record<string, unknown>): WorkerSpec[] {
   const host: WorkerSpec = {
     name: "leasehold",
-    entry: new URL("../../../pkg/dist/host/worker.js", import.meta.url),
+    entry: new URL(import.meta.resolve("leasehold/worker")),
     durableObjects: { LEASES: "LeaseHost" },
     vars: { LEASEHOLD_TOKENS: TOKEN, LEASEHOLD_OPERATOR_TOKEN: OPERATOR, ...vars },
     routes: ["*/v1/*", "*/healthz"],

@@ -1,7 +1,8 @@
 /** What the tests run in workerd: the product's object, with handles for causing faults. */
 
+import "../support/started-wasm.ts";
 import { type LayoutSettings, LeaseHost } from "leasehold/host";
-import { initSync } from "../../../pkg/wasm/host/host.js";
+import { exhaust, wasmOf } from "../support/started-wasm.ts";
 import { bridge } from "./bridge.ts";
 
 /** Offsets of the objects' clocks. Outside the objects, so that they outlive one. */
@@ -51,16 +52,7 @@ export class TestHost extends LeaseHost {
 
   /** Leaves no memory to the host's code, which then traps in the middle of its next step. */
   exhaust(): void {
-    const { __wbindgen_malloc: allocate } = initSync({ module: undefined as never });
-    for (let size = 2 ** 24; size >= 1; size /= 2) {
-      try {
-        for (;;) {
-          allocate(size, 1);
-        }
-      } catch {
-        // No piece of this size is left.
-      }
-    }
+    exhaust(wasmOf("LeaseObject"));
   }
 
   /** Runs the alarm handler out of turn. */

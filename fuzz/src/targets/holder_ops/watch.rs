@@ -108,7 +108,7 @@ impl Watch {
         };
         let (ttl, waited) = match response {
             Response::Granted(granted) => (granted.ttl, granted.waited.min(self.now.since(*sent))),
-            Response::Renewed { ttl } => (*ttl, Span::ZERO),
+            Response::Renewed { ttl, .. } => (*ttl, Span::ZERO),
             _ => return,
         };
         // s + (ttl + min(w, r − s)) · (1 − 2ρ) − ε, less the lead, which is the running term's

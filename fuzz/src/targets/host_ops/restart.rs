@@ -26,7 +26,7 @@ pub fn same_behaviour(
     for (key, ops) in ops {
         both.ask(key, fresh(0), Operation::Inspect);
         for &op in ops {
-            let credential = Credential::Lease(sample::lease_of(op));
+            let credential = any_fence(sample::lease_of(op));
             both.ask(key, op, Operation::Verify(credential));
             // Under a credential that opens nothing they tell what has become of the op.
             both.ask(key, op, Operation::Release(nothing()));
@@ -40,7 +40,11 @@ pub fn same_behaviour(
 
 /// A credential that opens nothing.
 fn nothing() -> Credential {
-    Credential::Lease(LeaseId::from_bits(u128::MAX))
+    any_fence(LeaseId::from_bits(u128::MAX))
+}
+
+fn any_fence(lease: LeaseId) -> Credential {
+    Credential { lease, fence: None }
 }
 
 fn transfer(lease: LeaseId) -> Operation {

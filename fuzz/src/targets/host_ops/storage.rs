@@ -143,7 +143,7 @@ impl Storage {
             assert!(new.expires >= old.expires, "a term was cut short");
         } else if old.expires > now {
             assert!(
-                may_end(input, &after.key, old),
+                may_end(input, &after.key, old, highest),
                 "a grant was taken away: {input:?}"
             );
         }
@@ -189,16 +189,16 @@ impl Storage {
     }
 }
 
-/// Whether `input` entitles to ending this running grant.
-fn may_end(input: &HostInput, key: &Key, grant: &GrantRecord) -> bool {
+/// Whether `input` entitles to ending this running grant, which has this fence.
+fn may_end(input: &HostInput, key: &Key, grant: &GrantRecord, fence: Fence) -> bool {
     let HostInput::Request(_, request) = input else {
         return false;
     };
     request.key == *key
         && match &request.operation {
             Operation::Cancel => request.op == grant.op,
-            Operation::Release(credential) => opens(credential, grant),
-            Operation::Transfer(transfer) => opens(&transfer.credential, grant),
+            Operation::Release(credential) => opens(credential, grant, fence),
+            Operation::Transfer(transfer) => opens(&transfer.credential, grant, fence),
             Operation::Revoke => true,
             Operation::Acquire(_)
             | Operation::Inspect
@@ -207,10 +207,7 @@ fn may_end(input: &HostInput, key: &Key, grant: &GrantRecord) -> bool {
         }
 }
 
-/// Whether this proves holding this grant.
-pub fn opens(credential: &Credential, grant: &GrantRecord) -> bool {
-    match credential {
-        Credential::Lease(lease) => *lease == grant.lease,
-        Credential::Holder(holder) => *holder == grant.holder,
-    }
+/// Whether this proves holding this grant, which has this fence.
+pub fn opens(credential: &Credential, grant: &GrantRecord, fence: Fence) -> bool {
+    credential.lease == grant.lease && credential.fence.is_none_or(|named| named == fence)
 }

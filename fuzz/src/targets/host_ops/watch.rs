@@ -6,7 +6,7 @@ use leasehold::fence::Fence;
 use leasehold::host::{Host, HostConfig, HostInput, HostOutput, ReplyTo};
 use leasehold::id::OpId;
 use leasehold::name::Key;
-use leasehold::protocol::{Credential, Granted, Operation, Request, Response};
+use leasehold::protocol::{Granted, Operation, Request, Response};
 use leasehold::time::{Instant, Span};
 
 use super::restart::same_behaviour;
@@ -196,6 +196,8 @@ impl Watch {
         let now = self.now;
         let key = &request.key;
         let grant = self.storage.grant(key, now);
+        let record = self.storage.keys.get(key);
+        let fence = record.map_or(Fence::NONE, |record| record.fence);
         let margin = |term| self.config.margin.of(term);
         match (response, &request.operation) {
             (Response::Granted(granted), Operation::Acquire(_) | Operation::Transfer(_)) => {
@@ -203,25 +205,28 @@ impl Watch {
                 self.is_granted(request, granted);
             }
             (
-                Response::Renewed { ttl },
+                Response::Renewed { about, ttl },
                 Operation::Renew { credential, .. } | Operation::Verify(credential),
             ) => {
                 let grant = grant.expect("a grant that can be renewed");
-                assert!(opens(credential, grant));
+                assert_eq!(*about, credential.fence);
+                assert!(opens(credential, grant, fence));
                 assert!(now + *ttl + margin(grant.term) <= grant.expires || ttl.is_zero());
                 if let Operation::Renew { ttl, .. } = &request.operation {
                     assert!(grant.expires >= now + *ttl, "renewed by less");
                 }
             }
             (
-                Response::NotHolder(_),
+                Response::NotHolder { about, .. },
                 Operation::Renew { credential, .. } | Operation::Verify(credential),
             ) => {
-                assert!(!grant.is_some_and(|grant| opens(credential, grant)));
+                assert_eq!(*about, credential.fence);
+                assert!(!grant.is_some_and(|grant| opens(credential, grant, fence)));
             }
-            (Response::NotHolder(_), Operation::Release(Credential::Lease(lease))) => {
-                let holds = |grant: &leasehold::host::GrantRecord| grant.lease == *lease;
-                assert!(!grant.is_some_and(holds) || self.has_had(key, request.op));
+            (Response::NotHolder { about, .. }, Operation::Release(credential)) => {
+                assert_eq!(*about, credential.fence);
+                let holds = grant.is_some_and(|grant| opens(credential, grant, fence));
+                assert!(!holds || self.has_had(key, request.op));
             }
             (Response::Held(held), Operation::Acquire(_)) => {
                 let holder = grant.map(|grant| &grant.holder);
@@ -255,11 +260,8 @@ impl Watch {
             (Response::Queued { ahead, .. }, Operation::Acquire(_)) => {
                 assert!((*ahead as usize) < self.config.max_waiters);
             }
-            (
-                Response::NotHolder(_),
-                Operation::Acquire(_) | Operation::Release(_) | Operation::Transfer(_),
-            )
-            | (Response::Released, Operation::Release(_))
+            (Response::NotHolder { .. }, Operation::Acquire(_) | Operation::Transfer(_))
+            | (Response::Released { .. }, Operation::Release(_))
             | (Response::Revoked(_), Operation::Revoke)
             | (
                 Response::Refused(_),

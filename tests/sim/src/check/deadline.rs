@@ -79,7 +79,7 @@ impl Deadline {
         self.dropped(attempt);
         let (ttl, waited) = match (kind, response) {
             (Kind::Grant, Response::Granted(granted)) => (granted.ttl, granted.waited),
-            (Kind::Renew | Kind::Verify, Response::Renewed { ttl }) => (*ttl, Span::ZERO),
+            (Kind::Renew | Kind::Verify, Response::Renewed { ttl, .. }) => (*ttl, Span::ZERO),
             _ => return,
         };
         let lead = match kind {

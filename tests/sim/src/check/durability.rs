@@ -68,7 +68,13 @@ fn probes(store: &Store, now: Instant) -> Vec<Request> {
         let probe = OpId::from_bits(u128::MAX);
         ask(probe, Operation::Inspect);
         if let Some(grant) = &record.grant {
-            ask(probe, Operation::Verify(Credential::Lease(grant.lease)));
+            ask(
+                probe,
+                Operation::Verify(Credential {
+                    lease: grant.lease,
+                    fence: None,
+                }),
+            );
             let again = Acquire {
                 holder: grant.holder.clone(),
                 lease: LeaseId::from_bits(7),

@@ -2,7 +2,7 @@
 //! never free in between.
 
 use leasehold::host::HostOutput;
-use leasehold::protocol::{Credential, Operation, Response};
+use leasehold::protocol::{Operation, Response};
 
 use super::{HostStep, Verdict, ensure};
 
@@ -30,10 +30,8 @@ impl Handover {
         if !step.outputs.iter().any(fresh) {
             return Ok(());
         }
-        let held = step.before.is_some_and(|grant| match &transfer.credential {
-            Credential::Lease(lease) => *lease == grant.lease,
-            Credential::Holder(holder) => *holder == grant.holder,
-        });
+        let lease = transfer.credential.lease;
+        let held = step.before.is_some_and(|grant| grant.lease == lease);
         ensure(held, CHECK, || {
             "a lease was handed over by one who did not hold it".into()
         })?;

@@ -4,7 +4,7 @@ use leasehold::fence::Fence;
 use leasehold::holder::{Event as Told, Holder, Input, Output};
 use leasehold::id::{AttemptId, LeaseId};
 use leasehold::name::HolderName;
-use leasehold::protocol::Operation;
+use leasehold::protocol::{Credential, Operation};
 use leasehold::time::Instant;
 
 use super::network::From;
@@ -303,7 +303,10 @@ impl World {
             Told::TransferSettled(Ok(successor)) => {
                 self.mailbox.push(Handle {
                     key: job.key,
-                    lease: successor.lease,
+                    lease: Credential {
+                        lease: successor.lease,
+                        fence: Some(successor.fence),
+                    },
                 });
             }
             _ => {}

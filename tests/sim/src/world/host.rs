@@ -382,13 +382,17 @@ impl World {
         let (Some(grant), Some(key)) = (grant, key) else {
             return;
         };
-        let named = Credential::Lease(grant.lease);
+        let fence = record.map(|record| record.fence);
+        let names = |credential: &Credential| {
+            credential.lease == grant.lease
+                && credential.fence.is_none_or(|named| Some(named) == fence)
+        };
         let ends = match &request.operation {
             Operation::Cancel => request.op == grant.op,
             Operation::Release(credential) => {
-                *credential == named && self.may_give_back(from, grant.lease)
+                names(credential) && self.may_give_back(from, grant.lease)
             }
-            Operation::Transfer(transfer) => transfer.credential == named,
+            Operation::Transfer(transfer) => names(&transfer.credential),
             _ => false,
         };
         if ends {

@@ -13,8 +13,8 @@ mod trace;
 mod user;
 
 use leasehold::clock::Clock;
-use leasehold::id::LeaseId;
 use leasehold::name::{HolderName, Key};
+use leasehold::protocol::Credential;
 
 use crate::agenda::Agenda;
 use crate::check::{Belief, Exclusion, Fences, Idempotence, Queues, Resource, Verdict, Violation};
@@ -70,7 +70,7 @@ struct Process {
 /// A lease that somebody may carry on.
 struct Handle {
     key: usize,
-    lease: LeaseId,
+    lease: Credential,
 }
 
 /// A place in time at which something is to be done.

@@ -2,7 +2,6 @@
 
 use leasehold::holder::{Delivery, Input, Send, TransportFailure};
 use leasehold::id::AttemptId;
-use leasehold::protocol::wire::{WireRequest, WireResponse};
 use leasehold::protocol::{Code, Refusal, Request, Response};
 use leasehold::time::Span;
 
@@ -63,7 +62,7 @@ impl World {
             let refusal = self.refusal();
             return self.answer(from, Input::Answered(from.attempt, refusal));
         }
-        let request = match Request::try_from(WireRequest::from(&send.request)) {
+        let request = match Request::from_json(&send.request.to_json()) {
             Ok(request) => request,
             Err(invalid) => {
                 let refusal = Response::Refused(invalid.into());
@@ -103,7 +102,7 @@ impl World {
             return self.answer(from, input);
         }
         // What travels are whole milliseconds.
-        let input = match Response::try_from(WireResponse::from(response)) {
+        let input = match Response::from_json(&response.to_json()) {
             Ok(response) => Input::Answered(from.attempt, response),
             Err(_) => failed(from.attempt, Delivery::Unknown),
         };

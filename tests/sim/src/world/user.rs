@@ -2,6 +2,7 @@
 
 use leasehold::holder::{Config, Holder, Input, Schedule, Seed};
 use leasehold::id::LeaseId;
+use leasehold::protocol::Credential;
 use leasehold::time::Span;
 
 use super::client::{Job, Write};
@@ -119,12 +120,14 @@ impl World {
         self.tell(client, Input::Detach)?;
         let away = self.rng.per_mille(600);
         if let Some(job) = &mut self.clients[client].job
-            && let Some((lease, _)) = job.grant
+            && let Some((lease, fence)) = job.grant
             && away
         {
             let key = job.key;
             job.gave_up = true;
             self.exclusion.ended(key, lease, Who::NOBODY, self.now);
+            let fence = Some(fence);
+            let lease = Credential { lease, fence };
             self.mailbox.push(Handle { key, lease });
         }
         Ok(())

@@ -1,0 +1,143 @@
+import type { AcquireOptions, LeaseClient } from "../lease/client.js";
+import type { Clock } from "../lease/clock.js";
+import { invalid } from "../lease/errors.js";
+import type { Lease } from "../lease/lease.js";
+import { type Released, released } from "../lease/released.js";
+
+/** The most keys that one call acquires: each costs a round trip, one after the other. */
+const MAX_KEYS = 64;
+
+/**
+ * Leases that are of use only together: with one signal, checked and released as one.
+ *
+ * Each has its own fence and ends by itself; the set is as good as the first of them to end.
+ */
+export class LeaseSet implements AsyncDisposable {
+  /** The leases, in the order of their keys. */
+  readonly leases: readonly Lease[];
+  readonly #lost = new AbortController();
+
+  /** Joins leases that are had already. */
+  constructor(leases: readonly Lease[]) {
+    this.leases = [...leases];
+    for (const { signal } of this.leases) {
+      const lose = () => this.#lost.abort(signal.reason);
+      if (signal.aborted) {
+        lose();
+      } else {
+        signal.addEventListener("abort", lose, { once: true });
+      }
+    }
+  }
+
+  /** The lease on a key, for its fence; undefined if the set has none on it. */
+  get(key: string): Lease | undefined {
+    return this.leases.find((lease) => lease.key === key);
+  }
+
+  /** Aborts as soon as one of the leases is lost, for that lease's reason. Not by a release. */
+  get signal(): AbortSignal {
+    for (const lease of this.leases) {
+      void lease.signal; // Reading it is what finds a term that is over.
+    }
+    return this.#lost.signal;
+  }
+
+  /** Whether every one of the leases can be trusted now. */
+  get held(): boolean {
+    return this.leases.every(({ held }) => held);
+  }
+
+  /** How long all of them can be trusted from now on, in milliseconds; 0 once one is not held. */
+  remainingMs(): number {
+    return Math.min(...this.leases.map((lease) => lease.remainingMs()));
+  }
+
+  /**
+   * Throws unless every one of the leases can be trusted now, by the clock alone.
+   *
+   * @throws LeaseError `LOST`, of the first that can't.
+   */
+  check(): void {
+    for (const lease of this.leases) {
+      lease.check();
+    }
+  }
+
+  /**
+   * Asks the host about every one of the leases, then checks.
+   *
+   * @throws LeaseError what `Lease.verify()` throws.
+   */
+  async verify(): Promise<void> {
+    await Promise.all(this.leases.map((lease) => lease.verify()));
+    this.check();
+  }
+
+  /** Gives all leases back, at once. Happens once, and never rejects. */
+  async release(): Promise<Released> {
+    const results = this.leases.map(async (lease) => [lease.key, await lease.release()] as const);
+    return released(await Promise.all(results));
+  }
+
+  /** Releases the leases, those left out that were detached or handed over. Never rejects. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all(this.leases.map((lease) => lease[Symbol.asyncDispose]()));
+  }
+}
+
+/**
+ * Acquires a lease on each of the keys, one after the other in one order for everybody: who wants
+ * the same keys in another order can't end up waiting for us while we wait for it.
+ */
+export async function acquireAll(
+  client: Pick<LeaseClient, "acquire">,
+  keys: readonly string[],
+  options: AcquireOptions & { readonly waitMs: number },
+  clock: Clock,
+): Promise<LeaseSet> {
+  const deadline = clock.monotonic() + options.waitMs;
+  const leases: Lease[] = [];
+  try {
+    for (const key of inOrder(keys)) {
+      const rest = leases.length === 0 ? {} : remaining(options, deadline, clock, leases);
+      leases.push(await client.acquire(key, { ...options, ...rest }));
+    }
+    const set = new LeaseSet(leases);
+    set.check();
+    return set;
+  } catch (error) {
+    for (const lease of leases) {
+      lease.release();
+    }
+    throw error;
+  }
+}
+
+/** What is left of the wait, which a lease lost meanwhile cuts short. */
+function remaining(
+  { waitMs, signal }: AcquireOptions & { readonly waitMs: number },
+  deadline: number,
+  clock: Clock,
+  leases: readonly Lease[],
+): AcquireOptions {
+  const held = leases.map((lease) => lease.signal);
+  // 0 would ask once, and say HELD where the time has run out.
+  const left = Math.max(Math.ceil(deadline - clock.monotonic()), 1);
+  return {
+    waitMs: waitMs === 0 ? 0 : left,
+    signal: AbortSignal.any(signal === undefined ? held : [signal, ...held]),
+  };
+}
+
+/** The keys once each, in the order of their UTF-16 code units. */
+function inOrder(keys: readonly string[]): string[] {
+  if (!Array.isArray(keys) || !keys.every((key) => typeof key === "string")) {
+    throw invalid("keys", "must be an array of texts");
+  }
+  const once = [...new Set(keys)].sort();
+  if (once.length === 0 || once.length > MAX_KEYS) {
+    throw invalid("keys", `must be 1 to ${MAX_KEYS} different keys, not ${once.length}`);
+  }
+  return once;
+}

@@ -1,0 +1,180 @@
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import type { LeaseSet } from "leasehold";
+import { type Bench, bench, follow, leaseError, within } from "../support/bench.ts";
+
+const keys = ({ leases }: LeaseSet) => leases.map(({ key }) => key);
+
+/** What is free at the host when all that is under way has ended. */
+async function free({ clock, rival }: Bench, ...wanted: string[]): Promise<boolean[]> {
+  await clock.advance(100);
+  const seen = wanted.map((key) => rival().inspect(key));
+  return (await within(clock, 20, Promise.all(seen))).map((info) => info === undefined);
+}
+
+describe("acquireAll", () => {
+  test("keys are had once each, in one order, whatever the order they are given in", async () => {
+    const { clock, host, client } = bench();
+    const set = await within(clock, 60, client.acquireAll(["b", "a", "B", "a"]));
+    assert.deepEqual(keys(set), ["B", "a", "b"]);
+    assert.deepEqual(
+      host.of("acquire").map(({ request }) => request.key),
+      ["B", "a", "b"],
+    );
+    assert.equal(set.get("a")?.fence, 1n);
+    assert.equal(set.get("c"), undefined);
+    assert.ok(set.held);
+  });
+
+  test("whoever wants the same keys in another order takes turns with us", async () => {
+    const { clock, client, rival } = bench();
+    const order: string[] = [];
+    const work = (name: string, wanted: string[], by = client) =>
+      by.runAll(wanted, { waitMs: 60_000 }, async () => {
+        order.push(`${name} in`);
+        await new Promise((resolve) => clock.setTimeout(() => resolve(undefined), 1_000));
+        order.push(`${name} out`);
+      });
+    const all = [
+      work("ada", ["x", "y", "z"]),
+      work("bob", ["z", "y", "x"], rival()),
+      work("cyd", ["y", "x", "z"], rival()),
+      work("dan", ["z", "x", "y"], rival()),
+    ];
+    await within(clock, 10_000, Promise.all(all));
+    assert.equal(order.length, 8);
+    for (let turn = 0; turn < order.length; turn += 2) {
+      assert.equal(order[turn + 1], order[turn]?.replace("in", "out"));
+    }
+  });
+
+  test("a key that can't be had gives the others back", async () => {
+    const it = bench();
+    const { clock, client, rival } = it;
+    await within(clock, 20, rival().acquire("b"));
+    const tried = client.acquireAll(["a", "b", "c"], { waitMs: 0 });
+    await assert.rejects(within(clock, 60, tried), leaseError("HELD", { key: "b" }));
+    assert.deepEqual(await free(it, "a", "b", "c"), [true, false, true]);
+  });
+
+  test("the wait is that of all keys together", async () => {
+    const it = bench();
+    const { clock, client, rival } = it;
+    // Each of the keys is free within two seconds of when it is asked for.
+    for (const [key, ttlMs] of [
+      ["a", 2_000],
+      ["b", 4_000],
+      ["c", 6_000],
+    ] as const) {
+      await within(clock, 20, rival().acquire(key, { ttlMs, renew: "manual" }));
+    }
+    const tried = client.acquireAll(["a", "b", "c"], { waitMs: 5_000 });
+    const standing = follow(tried);
+    await clock.advance(4_900);
+    assert.equal(standing().status, "pending");
+    await assert.rejects(within(clock, 200, tried), leaseError("TIMEOUT", { key: "c" }));
+    assert.deepEqual(await free(it, "a", "b"), [true, true]);
+  });
+
+  test("a lease lost while another is waited for ends the wait, for that reason", async () => {
+    const it = bench();
+    const { clock, client, rival } = it;
+    await within(clock, 20, rival().acquire("b", { ttlMs: 60_000 }));
+    const tried = client.acquireAll(["a", "b"], { ttlMs: 3_000, waitMs: 30_000 });
+    const standing = follow(tried);
+    await clock.advance(500);
+    assert.equal(await within(clock, 20, rival().revoke("a")), true);
+    await clock.advance(1_500);
+    assert.equal(standing().status, "rejected");
+    await assert.rejects(tried, leaseError("LOST", { key: "a", reason: "revoked" }));
+    assert.equal((await within(clock, 120, rival().inspect("b")))?.waiters, 0);
+  });
+
+  test("a caller's abort ends the wait, for the caller's reason", async () => {
+    const it = bench();
+    const { clock, client, rival } = it;
+    await within(clock, 20, rival().acquire("b"));
+    const abort = new AbortController();
+    const tried = client.acquireAll(["a", "b"], { signal: abort.signal });
+    follow(tried);
+    await clock.advance(200);
+    const reason = new Error("no more");
+    abort.abort(reason);
+    await assert.rejects(tried, (error) => error === reason);
+    assert.deepEqual(await free(it, "a"), [true]);
+  });
+
+  test("keys that are none are refused before anything is sent", async () => {
+    const { clock, host, client } = bench();
+    const many = Array.from({ length: 65 }, (_, index) => `k${index}`);
+    for (const wanted of ["abc", [], [1], many, undefined]) {
+      const tried = client.acquireAll(wanted as string[]);
+      await assert.rejects(within(clock, 20, tried), leaseError("INVALID", { reason: "keys" }));
+    }
+    assert.equal(host.requests.length, 0);
+  });
+});
+
+describe("a set of leases", () => {
+  test("one lease lost: the signal aborts once, check throws, the rest are released", async () => {
+    const it = bench();
+    const { clock, client, rival } = it;
+    let signal: AbortSignal | undefined;
+    const ran = client.runAll(["a", "b"], { ttlMs: 3_000 }, async (set) => {
+      signal = set.signal;
+      await new Promise((resolve) => signal?.addEventListener("abort", resolve));
+      assert.throws(() => set.check(), leaseError("LOST", { key: "b", reason: "revoked" }));
+      assert.equal(set.held, false);
+      assert.equal(set.remainingMs(), 0);
+      assert.ok(set.get("a")?.held);
+    });
+    const standing = follow(ran);
+    await clock.advance(500);
+    assert.equal(await within(clock, 20, rival().revoke("b")), true);
+    await clock.advance(1_500);
+    assert.equal(standing().status, "rejected");
+    await assert.rejects(ran, leaseError("LOST", { key: "b", reason: "revoked" }));
+    assert.equal(signal?.aborted, true);
+    assert.deepEqual(await free(it, "a", "b"), [true, true]);
+  });
+
+  test("a term that ended unnoticed shows at the first read of the signal", async () => {
+    const { clock, client } = bench();
+    const set = await within(clock, 40, client.acquireAll(["a", "b"], { ttlMs: 1_000 }));
+    assert.equal(set.signal.aborted, false);
+    clock.block(1_300);
+    assert.equal(set.signal.aborted, true);
+    leaseError("LOST", { key: "a", reason: "expired" })(set.signal.reason);
+  });
+
+  test("release tells the keys that the host has back from the others", async () => {
+    const { clock, client, rival } = bench();
+    const set = await within(clock, 60, client.acquireAll(["a", "b", "c"]));
+    assert.equal(await within(clock, 20, rival().revoke("b")), true);
+    const outcome = await within(clock, 40, set.release());
+    assert.deepEqual(outcome, { released: ["a", "c"], unconfirmed: ["b"] });
+    assert.equal(set.signal.aborted, false);
+    assert.throws(() => set.check(), leaseError("LOST", { reason: "released" }));
+  });
+
+  test("verify asks the host about each", async () => {
+    const { clock, client, rival } = bench();
+    const set = await within(clock, 40, client.acquireAll(["a", "b"]));
+    await within(clock, 20, set.verify());
+    assert.equal(await within(clock, 20, rival().revoke("b")), true);
+    await assert.rejects(within(clock, 40, set.verify()), leaseError("LOST", { key: "b" }));
+  });
+
+  test("runAll passes the result on and releases; a lease that was detached it leaves", async () => {
+    const it = bench();
+    const { clock, client } = it;
+    const ran = client.runAll(["a", "b"], (set) => {
+      set.get("b")?.detach();
+      return set.leases.length;
+    });
+    assert.equal(await within(clock, 100, ran), 2);
+    assert.deepEqual(await free(it, "a", "b"), [true, false]);
+    const bad = client.runAll(["a"], undefined as never);
+    await assert.rejects(within(clock, 20, bad), leaseError("INVALID", { reason: "fn" }));
+  });
+});

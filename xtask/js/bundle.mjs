@@ -1,0 +1,159 @@
+// Makes the JavaScript of pkg/dist from what pkg/entries.json names, and the exports of pkg/package.json.
+// Usage: node bundle.mjs <folder>, which has the declarations in types/, from the repository's folder.
+
+import { existsSync } from "node:fs";
+import { copyFile, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import { rolldown } from "rolldown";
+
+const [out] = process.argv.slice(2);
+const source = resolve("pkg/src");
+const entries = Object.entries(JSON.parse(await readFile("pkg/entries.json", "utf8"))).map(
+  ([subpath, file]) => ({
+    subpath,
+    file,
+    name: subpath === "." ? "index" : subpath.slice("./".length),
+    isForWorkerd: file.startsWith("host/"),
+  }),
+);
+
+/**
+ * One tree per condition, in the order of `exports`, and what an import of a wasm file means there.
+ * Workers and Vercel's edge compile nothing at run time: a module has to come from an import.
+ */
+const trees = {
+  workerd: (name) => ({ id: `../wasm/${name}.wasm`, external: true }),
+  "edge-light": (name) => ({ id: `../wasm/${name}.wasm?module`, external: true }),
+  default: (name) => ({ id: resolve(wasmFile(name)) }),
+};
+
+/** Whether a module needs wasm to run. */
+function needsWasm(id, graph, seen = new Set()) {
+  if (seen.has(id)) return false;
+  seen.add(id);
+  const { importedIds = [] } = graph.getModuleInfo(id) ?? {};
+  return id.includes(resolve("pkg/wasm")) || importedIds.some((id) => needsWasm(id, graph, seen));
+}
+
+const wasmNames = new Set();
+
+/** What differs from tree to tree: imports of `#x-wasm`, and sources such as `x.workerd.ts` beside `x.ts`. */
+function conditional(tree, meaning) {
+  return {
+    name: "conditional",
+    resolveId(specifier, importer) {
+      if (specifier.startsWith(".") && specifier.endsWith(".js") && importer !== undefined) {
+        const own = resolve(dirname(importer), specifier.replace(/js$/, `${tree}.ts`));
+        if (existsSync(own)) return own;
+      }
+      const [, started] = /^#(.*)-wasm$/.exec(specifier) ?? [];
+      if (started !== undefined) return `\0started:${started}`;
+      const [, name] = /([^/]*)_bg\.wasm$/.exec(specifier) ?? [];
+      if (name === undefined) return null;
+      wasmNames.add(name);
+      return meaning(name);
+    },
+    async load(id) {
+      if (id.endsWith("_bg.wasm")) {
+        return `
+          import { compile } from ${JSON.stringify(join(source, "wasm/inlined.ts"))};
+          export default compile("${await readFile(id, "base64")}");`;
+      }
+      const [, name] = /^\0started:(.*)$/.exec(id) ?? [];
+      if (name === undefined) return null;
+      const glue = JSON.stringify(resolve(`pkg/wasm/${name}/${name}.js`));
+      const compiled = new WebAssembly.Module(await readFile(wasmFile(name)));
+      const imports = WebAssembly.Module.imports(compiled).map((wanted) => wanted.name);
+      return `
+        import module from "${name}_bg.wasm";
+        import { __wbg_set_wasm as setWasm, ${imports} } from ${glue};
+        import { start } from ${JSON.stringify(join(source, "wasm/start.ts"))};
+        start(module, { "./${name}_bg.js": { ${imports} } }, setWasm);
+        export * from ${glue};`;
+    },
+  };
+}
+
+function wasmFile(name) {
+  return `pkg/wasm/${name}/${name}_bg.wasm`;
+}
+
+async function bundle(tree, meaning) {
+  const here = entries.filter(({ isForWorkerd }) => tree === "workerd" || !isForWorkerd);
+  const bundled = await rolldown({
+    input: Object.fromEntries(here.map(({ name, file }) => [name, join(source, file)])),
+    external: /^cloudflare:/,
+    platform: "neutral",
+    preserveEntrySignatures: "strict",
+    resolve: { extensionAlias: { ".js": [".ts", ".js"] } },
+    transform: { target: "es2022" },
+    plugins: [conditional(tree, meaning)],
+    onLog(level, log) {
+      if (level === "warn") throw new Error(log.message);
+    },
+  });
+  const { output } = await bundled.write({
+    dir: join(out, tree),
+    entryFileNames: "[name].js",
+    chunkFileNames: "[name].js",
+    minifyInternalExports: false,
+    codeSplitting: {
+      groups: [
+        {
+          debugName: "shared",
+          minShareCount: 2,
+          // One file of it, since each takes time to open; what has wasm to load is apart.
+          name: (id, graph) => (needsWasm(id, graph) ? null : "shared"),
+        },
+      ],
+    },
+  });
+  await bundled.close();
+  return output;
+}
+
+/** Removes the declarations that no entry leads to. */
+async function pruneDeclarations() {
+  const types = resolve(out, "types");
+  const wanted = new Set();
+  const want = async (file) => {
+    if (wanted.has(file)) return;
+    wanted.add(file);
+    const text = (await readFile(file, "utf8")).replace(/\/\*.*?\*\//gs, "");
+    for (const [, specifier] of text.matchAll(/(?:from|import)\s*\(?"([^"]*)"/g)) {
+      if (specifier.startsWith("./") || specifier.startsWith("../")) {
+        await want(join(dirname(file), specifier.replace(/\.js$/, ".d.ts")));
+      } else if (specifier !== "cloudflare:workers") {
+        throw new Error(`${file} needs ${specifier}, which a user of the package does not have`);
+      }
+    }
+  };
+  for (const { file } of entries) await want(join(types, file.replace(/\.ts$/, ".d.ts")));
+  for (const entry of await readdir(types, { recursive: true, withFileTypes: true })) {
+    const path = join(entry.parentPath, entry.name);
+    if (entry.isFile() && !wanted.has(path)) await rm(path);
+  }
+}
+
+async function writeExports() {
+  const exported = Object.fromEntries(
+    entries.map(({ subpath, name, file, isForWorkerd }) => {
+      const where = isForWorkerd ? [["default", "workerd"]] : Object.keys(trees).map((t) => [t, t]);
+      const conditions = where.map(([condition, tree]) => [condition, `./dist/${tree}/${name}.js`]);
+      const types = `./dist/types/${file.replace(/\.ts$/, ".d.ts")}`;
+      return [subpath, { types, ...Object.fromEntries(conditions) }];
+    }),
+  );
+  const path = "pkg/package.json";
+  const before = await readFile(path, "utf8");
+  const manifest = JSON.parse(before);
+  manifest.exports = { ...exported, "./package.json": "./package.json" };
+  const after = `${JSON.stringify(manifest, null, 2)}\n`;
+  if (after !== before) await writeFile(path, after);
+}
+
+for (const [tree, meaning] of Object.entries(trees)) await bundle(tree, meaning);
+await mkdir(join(out, "wasm"));
+for (const name of wasmNames) await copyFile(wasmFile(name), join(out, `wasm/${name}.wasm`));
+await pruneDeclarations();
+await writeExports();

@@ -1,6 +1,7 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
 export { LeaseSet } from "./coordination/lease-set.js";
+export type { AcquireOptions, LeaseClientOptions, TermOptions } from "./lease/arguments.js";
 export type {
   CallOptions,
   Capabilities,
@@ -10,21 +11,19 @@ export type {
   WireRequest,
   WireResponse,
 } from "./lease/backend.js";
-export {
-  type AcquireOptions,
-  LeaseClient,
-  type LeaseClientOptions,
-  type LeaseInfo,
-} from "./lease/client.js";
+export { LeaseClient, type LeaseInfo } from "./lease/client.js";
 export { type Clock, systemClock } from "./lease/clock.js";
 export {
   BackendError,
+  type BackendErrorDetails,
   LeaseError,
   type LeaseErrorCode,
   type LeaseErrorDetails,
+  type Verdict,
 } from "./lease/errors.js";
 export { type LeaseEvent, type LeaseEventMap, LeaseNotice } from "./lease/events.js";
 export type { LeaseHandle } from "./lease/handle.js";
-export { Lease } from "./lease/lease.js";
+export { Lease, type LeaseSummary } from "./lease/lease.js";
 export type { Released } from "./lease/released.js";
 export type { LeaseState, ReleaseResult } from "./lease/state.js";
+export type { CallLimits } from "./lease/waiting.js";

@@ -19,6 +19,11 @@ use super::{Due, Goal, TransportFailure};
 /// The shortest pause between two polls of a host that does not let requests wait.
 const MIN_POLL_GAP: Span = Span::from_millis(100);
 
+/// What is kept of a limited time for the answer to come back after the wait.
+fn flight(limit: Span) -> Span {
+    limit.div(4).min(Span::from_millis(500))
+}
+
 /// A holder that has no lease yet.
 pub(super) struct Acquiring {
     plan: Plan,
@@ -46,18 +51,24 @@ struct Plan {
 impl Plan {
     fn new(config: &Config, now: Instant, goal: Goal) -> Self {
         match goal {
-            Goal::Acquire => Self {
-                goal,
-                single: config.wait.is_zero(),
-                deadline: now + config.wait,
-                give_up: now + config.wait + config.op_timeout,
-            },
-            Goal::Claim(_) => Self {
-                goal,
-                single: false,
-                deadline: now + config.op_timeout,
-                give_up: now + config.op_timeout,
-            },
+            Goal::Acquire => {
+                let limit = config.limit.unwrap_or(config.wait + config.op_timeout);
+                Self {
+                    goal,
+                    single: config.wait.is_zero(),
+                    deadline: now + config.wait.min(limit.saturating_sub(flight(limit))),
+                    give_up: now + limit,
+                }
+            }
+            Goal::Claim(_) => {
+                let limit = config.limit.unwrap_or(config.op_timeout);
+                Self {
+                    goal,
+                    single: false,
+                    deadline: now + limit,
+                    give_up: now + limit,
+                }
+            }
         }
     }
 
@@ -76,7 +87,7 @@ impl Plan {
     /// patience; a host that knows the op keeps its place.
     fn timeout(self, config: &Config, now: Instant, unanswered: u32, queued: bool) -> Span {
         if self.single {
-            return config.op_timeout;
+            return config.op_timeout.min(self.give_up.since(now));
         }
         let slack = config.op_timeout.div(2);
         let poll = self.wait(now).min(MAX_POLL);

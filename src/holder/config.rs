@@ -17,6 +17,9 @@ pub struct Config {
     pub ttl: Span,
     /// How long to wait for the grant. Zero makes exactly one attempt.
     pub wait: Span,
+    /// The longest that getting the lease may take in all, whatever the host does. Unless it is set,
+    /// waiting comes first, and then the time for one operation.
+    pub limit: Option<Span>,
     /// Whether a lease that the same holder has already is as good.
     pub reentrant: bool,
     /// When to renew by itself, or `None` to renew only when told.
@@ -38,11 +41,18 @@ impl Config {
             holder,
             ttl,
             wait: Span::ZERO,
+            limit: None,
             reentrant: false,
             renewal: Some(Schedule::DEFAULT),
             bounds: ClockBounds::DEFAULT,
             op_timeout: Self::OP_TIMEOUT,
         }
+    }
+
+    /// The limit of a caller that names a wait and nothing else: that, and a second at least, so that
+    /// an answer has time to come.
+    pub fn usual_limit(wait: Span) -> Option<Span> {
+        (!wait.is_zero()).then(|| wait.max(Span::from_secs(1)))
     }
 
     /// Whether each part is legal and they fit together: renewal starts before jeopardy, jeopardy

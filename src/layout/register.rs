@@ -89,7 +89,7 @@ impl Register {
         if !setting.is_sharded() {
             return Err(Refusal::new(
                 Code::Invalid,
-                "layout",
+                "no-shards",
                 "An object per key needs no such step: see the documentation on changing shards.",
             ));
         }

@@ -101,7 +101,9 @@ impl Call {
 
     /// Takes the reply to the last command.
     pub fn replied(&mut self, reply: &Reply) -> Step {
-        match reply.answer() {
+        let key_locking = self.key_locking;
+        let called = |line| self.invocation.called_on(line, key_locking);
+        match reply.answer(called) {
             Ok(Answer::Granted(mut granted, at)) => {
                 // The server's own time between "wait" and "granted": it passed here as well.
                 granted.waited = self

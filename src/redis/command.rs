@@ -133,6 +133,11 @@ impl Invocation {
         }
     }
 
+    /// The command that the script calls on this line of its text.
+    pub fn called_on(&self, line: usize, key_locking: bool) -> Option<String> {
+        self.script.called_on(line, key_locking)
+    }
+
     /// Makes an acquire one that leaves the queue unless it is granted.
     pub fn stop_waiting(&mut self) {
         if let Some(waits) = self.args.get_mut(WAITS) {

@@ -6,10 +6,13 @@ import type {
   WireRequest,
   WireResponse,
 } from "../lease/backend.js";
+import { argument, oneOf, optionsOf, type Table, text } from "../lease/check.js";
 import { invalid } from "../lease/errors.js";
+import { mistake } from "../lease/failure.js";
+import { NAMESPACE } from "../lease/recognise.js";
 import { type Fetch, post } from "./post.js";
 import { type LeaseNamespace, Router } from "./routing.js";
-import { abandoned, failure } from "./rpc.js";
+import { answered, failure, UNSUITED } from "./rpc.js";
 
 export type { LeaseNamespace } from "./routing.js";
 
@@ -23,23 +26,30 @@ export interface DurableObjectOptions {
   readonly jurisdiction?: string;
 }
 
+const OPTIONS: Table<DurableObjectOptions> = {
+  via: oneOf("rpc", "fetch"),
+  locationHint: text(32),
+  jurisdiction: text(32),
+};
+
 /**
  * Lease hosts that are Durable Objects, reached by a binding to their namespace. Whether each key has
  * an object of its own or a number of them share the keys is the setting of the Worker that exports
  * the class: the objects tell it.
  *
  * @param namespace - Such as `env.LEASES`, bound to the class `LeaseHost` of `leasehold/host`.
- * @throws LeaseError `INVALID` for what is no jurisdiction's name.
+ * @throws LeaseError `INVALID` for anything else, and for a bad option.
  */
 export function durableObject(
   namespace: LeaseNamespace,
-  options: DurableObjectOptions = {},
+  options?: DurableObjectOptions,
 ): LeaseBackend {
-  return new DurableObjects(namespace, options);
+  argument("namespace", NAMESPACE, namespace);
+  return new DurableObjects(namespace, optionsOf(OPTIONS, options));
 }
 
 interface Stub {
-  call(request: WireRequest): Promise<WireResponse>;
+  call?(request: WireRequest): Promise<WireResponse>;
   fetch: Fetch;
 }
 
@@ -67,7 +77,7 @@ class DurableObjects implements LeaseBackend {
     try {
       return await this.#router.ask(request.key, (stub) => this.#send(stub, request, options));
     } catch (error) {
-      throw failure(error);
+      throw failure(error, "The lease's Durable Object", MISBOUND);
     }
   }
 
@@ -76,6 +86,24 @@ class DurableObjects implements LeaseBackend {
       const url = `https://lease-host/v1/${request.operation}`;
       return post((to, init) => stub.fetch(to, init), url, {}, request, options);
     }
-    return abandoned(stub.call(request), options.signal);
+    if (typeof stub.call !== "function") {
+      throw mistake(NO_RPC, undefined, UNSUITED);
+    }
+    return answered(stub.call(request), options.signal);
   }
 }
+
+const NO_RPC =
+  'There is no RPC before the compatibility date 2024-04-03: use a later one, or { via: "fetch" }.';
+
+/** What the runtime says of a binding that leads to something else than lease hosts. */
+const MISBOUND: readonly (readonly [RegExp, string])[] = [
+  [
+    /SQL is not enabled/,
+    "The class has no SQLite storage: name it in new_sqlite_classes of a migration, not in new_classes.",
+  ],
+  [
+    /does not support RPC|does not implement the method|does not export a fetch/,
+    "The binding leads to another class than LeaseHost of leasehold/host.",
+  ],
+];

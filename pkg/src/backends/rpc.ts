@@ -1,12 +1,16 @@
 /** What requests by RPC to a Durable Object and to a Worker have in common. */
 
 import { BackendError } from "../lease/errors.js";
+import { failureOf, mistake } from "../lease/failure.js";
 
 /** After this long an overloaded object is tried again. */
 const OVERLOADED_MS = 1_000;
 
+/** The verdict on what a binding leads to. */
+export const UNSUITED = { code: "INVALID", reason: "unsuited-object" } as const;
+
 /** The answer, or a rejection once it is awaited no more. A signal can't travel by RPC. */
-export function abandoned<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
+export function answered<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const leave = () => reject(signal.reason);
     signal.addEventListener("abort", leave, { once: true });
@@ -16,17 +20,27 @@ export function abandoned<T>(answer: Promise<T>, signal: AbortSignal): Promise<T
   });
 }
 
-/** The runtime marks the errors of an object that wants to be left alone. */
-export function failure(error: unknown): BackendError {
-  const cause = error instanceof BackendError ? error.cause : error;
-  const isOverloaded =
-    typeof cause === "object" && cause !== null && "overloaded" in cause && cause.overloaded;
-  if (error instanceof BackendError && !isOverloaded) {
-    return error;
+/**
+ * Why `who` gave no answer. The runtime marks the errors of an object that wants to be left alone;
+ * `misbound` has what it says of a binding that leads elsewhere.
+ */
+export function failure(
+  error: unknown,
+  who: string,
+  misbound: readonly (readonly [RegExp, string])[],
+): BackendError {
+  const cause = BackendError.is(error) && error.verdict === undefined ? error.cause : error;
+  const message = String(Reflect.get(Object(cause), "message"));
+  const elsewhere = misbound.find(([words]) => words.test(message));
+  if (elsewhere !== undefined) {
+    return mistake(elsewhere[1], cause, UNSUITED);
   }
-  return new BackendError("The lease's Durable Object gave no answer.", {
-    delivery: "unknown",
-    retryAfterMs: isOverloaded ? OVERLOADED_MS : undefined,
-    cause,
-  });
+  if (Reflect.get(Object(cause), "overloaded") === true) {
+    return new BackendError(`${who} is overloaded.`, {
+      delivery: "unknown",
+      retryAfterMs: OVERLOADED_MS,
+      cause,
+    });
+  }
+  return failureOf(error, who);
 }

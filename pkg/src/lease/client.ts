@@ -1,16 +1,36 @@
 import { Holder, inspect, revoke } from "#client-wasm";
 import { acquireAll, type LeaseSet } from "../coordination/lease-set.js";
+import {
+  ACQUIRE,
+  type AcquireOptions,
+  CLIENT,
+  CLOSE,
+  KEY,
+  type LeaseClientOptions,
+  LIMITS,
+} from "./arguments.js";
+import { ask } from "./ask.js";
 import type { LeaseBackend, WireResponse } from "./backend.js";
-import { type Clock, systemClock } from "./clock.js";
+import { argument, optionsOf } from "./check.js";
+import { systemClock } from "./clock.js";
 import { closeAll, closed } from "./close.js";
-import { BackendError, checked, type Failure, LeaseError, toLeaseError } from "./errors.js";
-import type { LeaseEvent } from "./events.js";
+import {
+  BackendError,
+  checked,
+  type Failure,
+  LeaseError,
+  toLeaseError,
+  withStack,
+} from "./errors.js";
 import { type LeaseHandle, parseHandle } from "./handle.js";
 import type { Lease } from "./lease.js";
+import { backendOf } from "./recognise.js";
 import type { Released } from "./released.js";
 import { type RunArguments, run } from "./run.js";
 import { guarded, Session, type Surroundings } from "./session.js";
 import type { Send } from "./step.js";
+import { ambientWaitUntil } from "./wait-until.js";
+import { type CallLimits, limited, onAbort } from "./waiting.js";
 
 const DEFAULT_TTL_MS = 30_000;
 const DEFAULT_WAIT_MS = 10_000;
@@ -20,54 +40,6 @@ const DEFAULT_WAIT_MS = 10_000;
  * serve many. Each lease there is looked at by its own timer and by whoever reads it.
  */
 const LEASES_BELONG_TO_REQUESTS = globalThis.navigator?.userAgent === "Cloudflare-Workers";
-
-/** How a client goes about it. */
-export interface LeaseClientOptions {
-  /** The name to hold leases under. Random by default, one per client. Not a secret. */
-  readonly holder?: string;
-  /**
-   * Keeps the invocation alive until a promise settles, such as `ctx.waitUntil` of a Worker. It
-   * is given what has to outlive the handler: releases, and the taking back of grants.
-   */
-  readonly waitUntil?: (promise: Promise<unknown>) => void;
-  /** The time and timers; the runtime's own by default. */
-  readonly clock?: Clock;
-  /** Length of a term in milliseconds unless `acquire` says otherwise: 100 to 86 400 000; 30 000 by default. */
-  readonly ttlMs?: number;
-  /** How long to wait for a grant, in milliseconds, unless `acquire` says otherwise; 10 000 by default. */
-  readonly waitMs?: number;
-  /** Is told of everything that happens to the client's leases. What it throws goes to the console. */
-  readonly onEvent?: (event: LeaseEvent) => void;
-  /**
-   * Whether a held lease keeps a Node, Deno or Bun process alive that has nothing else to do.
-   * False by default: the lease then ends with its term.
-   */
-  readonly keepProcessAlive?: boolean;
-}
-
-/** How a lease is to be had. */
-export interface AcquireOptions {
-  /** Length of a term in milliseconds: 100 to 86 400 000. */
-  readonly ttlMs?: number;
-  /** How long to wait for the grant, in milliseconds: 0 to 86 400 000. 0 asks exactly once. */
-  readonly waitMs?: number;
-  /** Cancels the waiting, and only that. A lease once granted is not affected. */
-  readonly signal?: AbortSignal;
-  /** The name to hold it under, instead of the client's. */
-  readonly holder?: string;
-  /**
-   * Whether a lease that the same holder has already is answered with that lease. Whoever shares a
-   * lease so is one holder: what one of them ends has ended for all.
-   */
-  readonly reentrant?: boolean;
-  /** `auto` renews while the lease is held; `manual` only when told. `auto` by default. */
-  readonly renew?: "auto" | "manual";
-  /**
-   * When to renew, as parts of the term: from `t1` on (a third by default), and from `t2` on over
-   * a rebuilt way to the host.
-   */
-  readonly renewal?: { readonly t1?: number; readonly t2?: number };
-}
 
 /** A live lease, as an observer sees it. */
 export interface LeaseInfo {
@@ -88,17 +60,25 @@ export class LeaseClient implements AsyncDisposable {
   #holder: string | undefined;
   #closing: Promise<Released> | undefined;
 
-  constructor(host: LeaseBackend, options: LeaseClientOptions = {}) {
-    this.#options = options;
-    this.#holder = options.holder;
+  /**
+   * @param backend - What decides who holds a key: such as `durableObject(env.LEASES)`.
+   * @throws LeaseError `INVALID` for anything else, and for a bad option.
+   */
+  constructor(backend: LeaseBackend, options?: LeaseClientOptions) {
+    const host = backendOf(backend);
+    const settings = optionsOf(CLIENT, options);
+    const { clock = systemClock, keepProcessAlive = false, onEvent, waitUntil } = settings;
+    this.#options = settings;
+    this.#holder = settings.holder;
     this.#around = {
       host,
-      clock: options.clock ?? systemClock,
-      keepProcessAlive: options.keepProcessAlive ?? false,
+      clock,
+      keepProcessAlive,
       held: new Set(),
       open: LEASES_BELONG_TO_REQUESTS ? undefined : new Set(),
-      waitUntil: (promise) => guarded(() => options.waitUntil?.(promise)),
-      tell: (event) => guarded(() => options.onEvent?.(event)),
+      waitUntil: (promise) => outlive(waitUntil, promise),
+      takeBack: (handle) => outlive(waitUntil, this.#takeBack(handle)),
+      tell: (event) => guarded(() => onEvent?.(event)),
     };
   }
 
@@ -109,23 +89,8 @@ export class LeaseClient implements AsyncDisposable {
    * `UNAVAILABLE`, `DENIED`, `INVALID`. If `options.signal` aborts, its reason instead, at once;
    * whatever the host granted meanwhile is taken back in the background.
    */
-  async acquire(key: string, options: AcquireOptions = {}): Promise<Lease> {
-    const { signal } = options;
-    const session = this.#open(key, options);
-    if (signal === undefined) {
-      return await this.#settled(session.start());
-    }
-    if (signal.aborted) {
-      session.cancel(signal.reason);
-      throw signal.reason;
-    }
-    const abort = () => session.cancel(signal.reason);
-    signal.addEventListener("abort", abort, { once: true });
-    try {
-      return await this.#settled(session.start());
-    } finally {
-      signal.removeEventListener("abort", abort);
-    }
+  async acquire(key: string, options?: AcquireOptions): Promise<Lease> {
+    return await this.#acquire(key, optionsOf(ACQUIRE, options));
   }
 
   /**
@@ -134,11 +99,11 @@ export class LeaseClient implements AsyncDisposable {
    * @returns The lease, or undefined when another holder has the key.
    * @throws LeaseError `UNAVAILABLE`, `DENIED`, `INVALID`; or the reason of `options.signal`.
    */
-  async tryAcquire(key: string, options: AcquireOptions = {}): Promise<Lease | undefined> {
+  async tryAcquire(key: string, options?: AcquireOptions): Promise<Lease | undefined> {
     try {
-      return await this.acquire(key, { ...options, waitMs: 0 });
+      return await this.#acquire(key, { ...optionsOf(ACQUIRE, options), waitMs: 0 });
     } catch (error) {
-      if (error instanceof LeaseError && error.code === "HELD") {
+      if (LeaseError.is(error) && error.code === "HELD") {
         return undefined;
       }
       throw error;
@@ -171,9 +136,12 @@ export class LeaseClient implements AsyncDisposable {
    * @throws What `acquire` throws, for the first key that can't be had; LeaseError `LOST` if one
    * that was had is lost meanwhile. The leases had until then are given back in the background.
    */
-  async acquireAll(keys: readonly string[], options: AcquireOptions = {}): Promise<LeaseSet> {
-    const waitMs = options.waitMs ?? this.#options.waitMs ?? DEFAULT_WAIT_MS;
-    return await acquireAll(this, keys, { ...options, waitMs }, this.#around.clock);
+  async acquireAll(keys: readonly string[], options?: AcquireOptions): Promise<LeaseSet> {
+    const { waitMs = this.#options.waitMs ?? DEFAULT_WAIT_MS, ...rest } = optionsOf(
+      ACQUIRE,
+      options,
+    );
+    return await acquireAll(this, keys, { ...rest, waitMs }, this.#around.clock);
   }
 
   /**
@@ -202,23 +170,23 @@ export class LeaseClient implements AsyncDisposable {
    * @throws LeaseError `LOST` if the handle's lease is gone or was taken up; `UNAVAILABLE`,
    * `DENIED`, `INVALID`.
    */
-  async resume(handle: LeaseHandle): Promise<Lease> {
+  async resume(handle: LeaseHandle, options?: CallLimits): Promise<Lease> {
     this.#assertOpen();
     const { id, fence, key, holder, ttlMs } = parseHandle(handle);
-    const machine = checked(() =>
-      Holder.resume({ key, holder, ttlMs, waitMs: 0, reentrant: false, renew: "auto" }, id, fence),
-    );
-    return await this.#settled(new Session(this.#around, machine, { key, holder, ttlMs }).start());
+    const { signal, timeoutMs } = optionsOf(LIMITS, options);
+    const settings = { key, holder, ttlMs, waitMs: 0, reentrant: false, renew: "auto", timeoutMs };
+    const machine = checked(() => Holder.resume(settings, id, fence));
+    return await this.#sought(new Session(this.#around, machine, settings), signal);
   }
 
   /**
    * Asks the host who holds a key.
    *
    * @returns Undefined if nobody does.
-   * @throws LeaseError `UNAVAILABLE`, `DENIED`, `INVALID`.
+   * @throws LeaseError `UNAVAILABLE`, `DENIED`, `INVALID`; or the reason of `options.signal`.
    */
-  async inspect(key: string): Promise<LeaseInfo | undefined> {
-    const answer = await this.#settled(this.#ask(checked(() => inspect(key))));
+  async inspect(key: string, options?: CallLimits): Promise<LeaseInfo | undefined> {
+    const answer = await this.#ask(inspect, key, options);
     const { holder, fence, ttlMs, waiters } = answer;
     if (answer.outcome === "inspected" && holder === undefined) {
       return undefined;
@@ -239,10 +207,10 @@ export class LeaseClient implements AsyncDisposable {
    * Ends whatever lease a key has. For operators: its holder learns of it at its next renewal.
    *
    * @returns Whether there was one.
-   * @throws LeaseError `UNAVAILABLE`, `DENIED`, `INVALID`.
+   * @throws LeaseError `UNAVAILABLE`, `DENIED`, `INVALID`; or the reason of `options.signal`.
    */
-  async revoke(key: string): Promise<boolean> {
-    const answer = await this.#settled(this.#ask(checked(() => revoke(key))));
+  async revoke(key: string, options?: CallLimits): Promise<boolean> {
+    const answer = await this.#ask(revoke, key, options);
     if (answer.outcome !== "revoked") {
       throw unreadable(key);
     }
@@ -259,18 +227,20 @@ export class LeaseClient implements AsyncDisposable {
   /**
    * Ends the client, as when its process is told to stop: waits are cut short, and every lease is
    * released but those that were detached. From here on each call, and each wait that was cut
-   * short, rejects with `INVALID`, reason `closed`. Never rejects itself, and happens once.
+   * short, rejects with `INVALID`, reason `closed`. Happens once.
    *
    * On Workers only the held leases are ended: a wait ends with its request.
    *
    * @param options.timeoutMs - How long to wait for the host's word, in milliseconds; a release is
    * given up by itself after 5 000.
    * @returns The keys that the host has back, and those of which it has not said so.
+   * @throws LeaseError `INVALID` for a bad option, and for nothing that the host does.
    */
-  close(options: { readonly timeoutMs?: number } = {}): Promise<Released> {
+  async close(options?: Pick<CallLimits, "timeoutMs">): Promise<Released> {
+    const { timeoutMs } = optionsOf(CLOSE, options);
     const { held, open = held, clock } = this.#around;
-    this.#closing ??= closeAll(open, clock, options.timeoutMs);
-    return this.#closing;
+    this.#closing ??= closeAll(open, clock, timeoutMs);
+    return await this.#closing;
   }
 
   /** Closes the client. */
@@ -284,6 +254,10 @@ export class LeaseClient implements AsyncDisposable {
     }
   }
 
+  async #acquire(key: string, options: AcquireOptions): Promise<Lease> {
+    return await this.#sought(this.#open(argument("key", KEY, key), options), options.signal);
+  }
+
   #open(key: string, options: AcquireOptions): Session {
     this.#assertOpen();
     this.#holder ??= crypto.randomUUID();
@@ -295,16 +269,40 @@ export class LeaseClient implements AsyncDisposable {
       reentrant = false,
       renew = "auto",
       renewal: { t1, t2 } = {},
+      timeoutMs,
     } = options;
-    const settings = { key, holder, ttlMs, waitMs, reentrant, renew, t1, t2 };
+    const settings = { key, holder, ttlMs, waitMs, reentrant, renew, t1, t2, timeoutMs };
     const machine = checked(() => Holder.acquire(settings));
     return new Session(this.#around, machine, settings);
   }
 
-  /** Whoever waited for us finds leases lost meanwhile as lost, before going on. */
+  async #sought(session: Session, signal: AbortSignal | undefined): Promise<Lease> {
+    const stop = onAbort(signal, (reason) => session.cancel(reason));
+    try {
+      return await this.#settled(session.start());
+    } finally {
+      stop();
+    }
+  }
+
+  /** A lease that was handed over for nobody. */
+  async #takeBack(handle: LeaseHandle): Promise<void> {
+    try {
+      await (await this.resume(handle)).release();
+    } catch {
+      // Gone, or left to its term.
+    }
+  }
+
+  /**
+   * Whoever waited for us finds leases lost meanwhile as lost, before going on, and the stack of an
+   * error shows who that is.
+   */
   async #settled<T>(promise: Promise<T>): Promise<T> {
     try {
       return await promise;
+    } catch (error) {
+      throw withStack(error);
     } finally {
       this.#look();
     }
@@ -323,46 +321,64 @@ export class LeaseClient implements AsyncDisposable {
   }
 
   /** Makes one attempt at a request that belongs to no lease of ours. */
-  async #ask({ request, timeoutMs, rebind }: Send): Promise<WireResponse> {
+  async #ask(
+    make: (key: string) => Send,
+    key: string,
+    options: CallLimits | undefined,
+  ): Promise<WireResponse> {
     this.#assertOpen();
+    argument("key", KEY, key);
     const { host, clock } = this.#around;
-    const { key } = request;
-    const attempt = new AbortController();
-    const { signal } = attempt;
-    let timer: unknown;
+    const { signal: caller, timeoutMs: most } = optionsOf(LIMITS, options);
+    const { request, timeoutMs: usual, rebind } = checked(() => make(key));
+    const timeoutMs = most ?? usual;
+    const controller = new AbortController();
+    const { signal } = controller;
+    const begin = () => ask(host, request, { signal, timeoutMs, rebind });
+    const limits = { timeoutMs, ...(caller && { signal: caller }) };
+    const late = () => {
+      throw new BackendError("No answer came in time.");
+    };
     try {
-      const answer = await new Promise<WireResponse>((resolve, reject) => {
-        timer = clock.setTimeout(() => {
-          reject(new BackendError("No answer in time.", { delivery: "unknown" }));
-        }, timeoutMs);
-        host.call(request, { signal, timeoutMs, rebind }).then(resolve, reject);
-      });
+      const answer = await this.#settled(limited(begin, limits, clock, late));
       const refusal = asRefusal(answer);
       if (refusal !== undefined) {
         throw toLeaseError(refusal, { key });
       }
-      return answer ?? {};
-    } catch (cause) {
-      if (cause instanceof LeaseError) {
-        throw cause;
-      }
-      const failure = { code: "UNAVAILABLE", reason: "no-answer" } as const;
-      throw toLeaseError(failure, { key, cause });
+      return answer;
+    } catch (error) {
+      if (!BackendError.is(error)) throw error;
+      const { verdict = NO_ANSWER } = error;
+      throw toLeaseError(verdict, { key, cause: error });
     } finally {
-      clock.clearTimeout(timer);
-      guarded(() => attempt.abort());
+      guarded(() => controller.abort());
     }
   }
 }
 
+const NO_ANSWER = { code: "UNAVAILABLE", reason: "no-answer" } as const;
+
 const REFUSALS: readonly unknown[] = ["DENIED", "INVALID", "UNAVAILABLE"];
 
 function asRefusal(answer: WireResponse): Failure | undefined {
-  const { outcome, code, reason, message, retryAfterMs } = answer ?? {};
+  const { outcome, code, reason, message, retryAfterMs } = answer;
   const isRefusal = outcome === "refused" && REFUSALS.includes(code) && typeof reason === "string";
   return isRefusal ? { code: code as Failure["code"], reason, message, retryAfterMs } : undefined;
 }
 
 function unreadable(key: string): LeaseError {
   return toLeaseError({ code: "UNAVAILABLE", reason: "unreadable-answer" }, { key });
+}
+
+/** Has the invocation wait. A `waitUntil` that has lost its context is as good as none given. */
+function outlive(given: LeaseClientOptions["waitUntil"], promise: Promise<unknown>): void {
+  guarded(() => {
+    try {
+      (given ?? ambientWaitUntil)?.(promise);
+    } catch (error) {
+      if (given === undefined) return; // Outside a request there is nothing to outlive.
+      if (ambientWaitUntil === undefined) throw error;
+      ambientWaitUntil(promise);
+    }
+  });
 }

@@ -1,9 +1,22 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
+import { HOLDER, LIMITS, TERM, type TermOptions } from "./arguments.js";
+import { argument, optionsOf } from "./check.js";
+import { invalid, unattended, withStack } from "./errors.js";
 import type { LeaseEventMap } from "./events.js";
 import type { LeaseHandle } from "./handle.js";
 import type { Session } from "./session.js";
 import type { LeaseState, ReleaseResult } from "./state.js";
+import type { CallLimits } from "./waiting.js";
+
+/** What may be known of a lease by anybody: it opens nothing. */
+export interface LeaseSummary {
+  readonly key: string;
+  /** The fence, in decimal. */
+  readonly fence: string;
+  readonly state: LeaseState;
+  readonly remainingMs: number;
+}
 
 /**
  * An exclusive right over a key for a limited term, renewed while the work lasts.
@@ -20,6 +33,8 @@ export class Lease extends EventTarget implements AsyncDisposable {
   private constructor(session: Session) {
     super();
     this.#session = session;
+    // Cloned or posted, it would arrive as an empty object without a word.
+    Object.defineProperty(this, "notCloneable", { enumerable: true, get: refuseClone });
   }
 
   /** @internal */
@@ -35,11 +50,6 @@ export class Lease extends EventTarget implements AsyncDisposable {
   /** The name that it is held under. */
   get holder(): string {
     return this.#session.holder;
-  }
-
-  /** The grant's id and credential. Secret: whoever knows it can act on the lease. */
-  get id(): string {
-    return this.#session.id;
   }
 
   /**
@@ -84,7 +94,7 @@ export class Lease extends EventTarget implements AsyncDisposable {
   check(): void {
     const why = this.#session.notHeld();
     if (why !== undefined) {
-      throw why;
+      throw withStack(why);
     }
   }
 
@@ -92,10 +102,12 @@ export class Lease extends EventTarget implements AsyncDisposable {
    * Asks the host whether the lease is still held, then checks.
    *
    * @throws LeaseError `LOST`; `UNAVAILABLE` if the host gave no answer, in which case the lease
-   * may still be held.
+   * may still be held; or the reason of `options.signal`.
    */
-  verify(): Promise<void> {
-    return this.#session.verify();
+  verify(options?: CallLimits): Promise<void> {
+    return unattended(this.verify, async () => {
+      await this.#session.verify(optionsOf(LIMITS, options));
+    });
   }
 
   /**
@@ -103,18 +115,23 @@ export class Lease extends EventTarget implements AsyncDisposable {
    *
    * @param options.ttlMs - Length of this and all later terms, in milliseconds.
    * @throws LeaseError `LOST`; `INVALID`; `UNAVAILABLE` or `DENIED`, in which case the lease is as
-   * valid as before.
+   * valid as before; or the reason of `options.signal`.
    */
-  renew(options: { readonly ttlMs?: number } = {}): Promise<void> {
-    return this.#session.renew(options.ttlMs);
+  renew(options?: TermOptions): Promise<void> {
+    return unattended(this.renew, async () => {
+      const { ttlMs, ...limits } = optionsOf(TERM, options);
+      await this.#session.renew(ttlMs, limits);
+    });
   }
 
   /**
    * Gives the lease back. It is not held from the call on. Happens once, however often it is
-   * called, and never rejects: a lease that is gone is none to give back.
+   * called, and never rejects for what the host does: a lease that is gone is none to give back.
+   * Signal and time limit end the waiting for the host's word, which then is `unconfirmed`.
    */
-  release(): Promise<ReleaseResult> {
-    return this.#session.release();
+  async release(options?: CallLimits): Promise<ReleaseResult> {
+    const released = this.#session.release();
+    return await this.#session.confirmed(released, optionsOf(LIMITS, options));
   }
 
   /**
@@ -126,11 +143,15 @@ export class Lease extends EventTarget implements AsyncDisposable {
    * @param options.ttlMs - Length of the successor's first term; this lease's by default.
    * @returns What the successor resumes the lease with.
    * @throws LeaseError `LOST`; `INVALID`; `DENIED`; `UNAVAILABLE` if the host gave no answer, in
-   * which case the lease is lost here.
+   * which case the lease is lost here; or the reason of `options.signal`. What the host hands over
+   * after the waiting has ended is taken back in the background.
    */
-  transfer(toHolder: string, options: { readonly ttlMs?: number } = {}): Promise<LeaseHandle> {
-    const { ttlMs = this.#session.ttlMs } = options;
-    return this.#session.transfer(toHolder, ttlMs);
+  transfer(toHolder: string, options?: TermOptions): Promise<LeaseHandle> {
+    return unattended(this.transfer, async () => {
+      argument("toHolder", HOLDER, toHolder);
+      const { ttlMs, ...limits } = optionsOf(TERM, options);
+      return await this.#session.transfer(toHolder, ttlMs, limits);
+    });
   }
 
   /**
@@ -140,18 +161,17 @@ export class Lease extends EventTarget implements AsyncDisposable {
    * Stop the guarded work before passing the handle on: once somebody has resumed it, this lease is
    * fenced out, and its clock does not show it; `verify()` would.
    *
-   * @returns What to resume the lease with.
+   * @returns What to resume the lease with. Contains its credential.
    * @throws LeaseError `LOST`.
    */
   detach(): LeaseHandle {
-    this.#session.detach();
-    return this.toJSON();
+    return this.#session.detach();
   }
 
-  /** The lease as plain data. Contains its credential. */
-  toJSON(): LeaseHandle {
-    const { key, holder, id, fence, ttlMs } = this.#session;
-    return { v: 1, key, holder, id, fence: String(fence), ttlMs };
+  /** What may be logged. What the lease can be carried on with is only had from `detach()`. */
+  toJSON(): LeaseSummary {
+    const { key, fence, state } = this;
+    return { key, fence: String(fence), state, remainingMs: this.remainingMs() };
   }
 
   /** Releases the lease, unless it was detached or handed over. Never rejects. */
@@ -191,4 +211,8 @@ export interface ListenerOptions {
   readonly once?: boolean;
   readonly passive?: boolean;
   readonly signal?: AbortSignal;
+}
+
+function refuseClone(): never {
+  throw invalid("lease", "can't be cloned or posted: pass what lease.detach() returns");
 }

@@ -1,13 +1,24 @@
 import type { Holder } from "#client-wasm";
+import { ask } from "./ask.js";
 import type { LeaseBackend, WireResponse } from "./backend.js";
 import { type Clock, unref } from "./clock.js";
 import { type Deferred, deferred } from "./deferred.js";
-import { BackendError, checked, type Failure, LeaseError, toLeaseError } from "./errors.js";
+import {
+  type BackendError,
+  checked,
+  type Failure,
+  LeaseError,
+  toLeaseError,
+  withStack,
+} from "./errors.js";
+
 import { type LeaseEvent, LeaseNotice } from "./events.js";
+import { failureOf } from "./failure.js";
 import type { LeaseHandle } from "./handle.js";
 import { Lease } from "./lease.js";
 import type { LeaseState, ReleaseResult } from "./state.js";
 import type { Send, Step, StepEvent } from "./step.js";
+import { type CallLimits, limited } from "./waiting.js";
 
 /** What all sessions of a client share. */
 export interface Surroundings {
@@ -20,6 +31,8 @@ export interface Surroundings {
   readonly open: Set<Session> | undefined;
   /** Keeps the invocation alive until the promise settles. */
   waitUntil(promise: Promise<unknown>): void;
+  /** Frees a lease that was handed over for nobody. */
+  takeBack(handle: LeaseHandle): void;
   /** Tells the client's owner. Never throws. */
   tell(event: LeaseEvent): void;
 }
@@ -47,7 +60,7 @@ export class Session {
   #timer: unknown;
   readonly #attempts = new Map<number, AbortController>();
   /** The last failure to get an answer, told as the cause of what followed from it. */
-  #unanswered: unknown;
+  #unanswered: BackendError | undefined;
   readonly #ending = new AbortController();
   readonly #closed = deferred<void>();
   #isOutliving = false;
@@ -128,16 +141,8 @@ export class Session {
     return this.#machine?.isOverdue(clock.monotonic(), clock.wall()) ?? false;
   }
 
-  get ttlMs(): number {
-    return this.#ttlMs;
-  }
-
   get lease(): Lease | undefined {
     return this.#lease;
-  }
-
-  get id(): string {
-    return this.#id;
   }
 
   get fence(): bigint {
@@ -169,7 +174,11 @@ export class Session {
     return this.isHeld ? undefined : (this.#loss ?? this.#lost(this.#state));
   }
 
-  renew(ttlMs: number | undefined): Promise<void> {
+  renew(ttlMs: number | undefined, limits: CallLimits): Promise<void> {
+    return this.#within(limits, () => this.#renew(ttlMs));
+  }
+
+  #renew(ttlMs: number | undefined): Promise<void> {
     return this.#ask(
       () => {
         this.#renewing ??= deferred<void>();
@@ -183,7 +192,11 @@ export class Session {
     );
   }
 
-  verify(): Promise<void> {
+  verify(limits: CallLimits): Promise<void> {
+    return this.#within(limits, () => this.#verify());
+  }
+
+  #verify(): Promise<void> {
     if (this.#verifying !== undefined) {
       // Its request may have been answered already, before this caller asked.
       this.#verifyingNext ??= deferred<void>();
@@ -198,7 +211,28 @@ export class Session {
     );
   }
 
-  transfer(toHolder: string, ttlMs: number): Promise<LeaseHandle> {
+  /** What comes of it when nobody waits any more is taken back. */
+  async transfer(
+    toHolder: string,
+    ttlMs = this.#ttlMs,
+    limits: CallLimits = {},
+  ): Promise<LeaseHandle> {
+    let isAwaited = true;
+    try {
+      return await this.#within(limits, () => {
+        const transferred = this.#transfer(toHolder, ttlMs);
+        transferred.then(
+          (handle) => isAwaited || this.#around.takeBack(handle),
+          () => {},
+        );
+        return transferred;
+      });
+    } finally {
+      isAwaited = false;
+    }
+  }
+
+  #transfer(toHolder: string, ttlMs: number): Promise<LeaseHandle> {
     return this.#ask(
       () => {
         this.#transferring = deferred<LeaseHandle>();
@@ -209,19 +243,44 @@ export class Session {
     );
   }
 
-  detach(): void {
+  #within<T>(limits: CallLimits, begin: () => Promise<T>): Promise<T> {
+    return limited(begin, limits, this.#around.clock, () => {
+      throw this.#error({ code: "UNAVAILABLE", reason: "no-answer" });
+    });
+  }
+
+  detach(): LeaseHandle {
     const why = this.notHeld();
     if (why !== undefined) {
-      throw why;
+      throw withStack(why);
     }
     this.#isDetached = true;
     this.#enter();
     this.#step((machine, monotonic, wall) => machine.detach(monotonic, wall));
+    return this.#handle;
+  }
+
+  get #handle(): LeaseHandle {
+    const { key, holder } = this;
+    const fence = String(this.#fence);
+    return { v: 1, key, holder, id: this.#id, fence, ttlMs: this.#ttlMs };
   }
 
   release(): Promise<ReleaseResult> {
     this.#release ??= this.#giveBack();
     return this.#release;
+  }
+
+  /** How the release ended, as far as its caller waits for that. */
+  confirmed(release: Promise<ReleaseResult>, limits: CallLimits): Promise<ReleaseResult> {
+    const { clock } = this.#around;
+    // A release never rejects, so that what does is the caller's own end of the waiting.
+    return limited(
+      () => release,
+      limits,
+      clock,
+      () => UNCONFIRMED,
+    ).catch(() => UNCONFIRMED);
   }
 
   async #giveBack(): Promise<ReleaseResult> {
@@ -275,7 +334,7 @@ export class Session {
       }
       // Out of memory, or a bug. What can't be watched over can't be trusted.
       this.#machine = undefined;
-      this.#unanswered = error;
+      this.#unanswered = failureOf(error, "The client");
       const { reason } = BROKEN;
       const end: StepEvent =
         this.#state === "acquiring" ? { type: "failed", ...BROKEN } : { type: "lost", reason };
@@ -440,9 +499,20 @@ export class Session {
     if (failure.code === "LOST" && this.#loss !== undefined) {
       return this.#loss;
     }
-    const cause = failure.code === "UNAVAILABLE" ? this.#unanswered : undefined;
+    const verdict = this.#unanswered?.verdict;
+    const isCause = failure.code === "UNAVAILABLE" || failure.reason === verdict?.reason;
+    const cause = isCause ? this.#unanswered : undefined;
     const fence = this.#fence === 0n ? undefined : this.#fence;
-    return toLeaseError(failure, { key: this.key, fence, cause });
+    return toLeaseError(this.#known(failure), { key: this.key, fence, cause });
+  }
+
+  /** Says so where the other holder is this very client. */
+  #known(failure: Failure): Failure {
+    const isHeld = failure.code === "HELD" || failure.code === "TIMEOUT";
+    const isOwn = ({ key, isTrusted }: Session) => key === this.key && isTrusted;
+    return isHeld && [...this.#around.held].some(isOwn)
+      ? { ...failure, reason: "own-lease" }
+      : failure;
   }
 
   #lost(reason: string): LeaseError {
@@ -467,10 +537,11 @@ export class Session {
     }
   }
 
-  /** Whether the lease is held and nobody waits for anything. */
+  /** Whether nobody waits for anything: the lease is held, or what is left is to tidy up. */
   #isAtRest(): boolean {
     return (
-      (this.#state === "held" || this.#state === "detached") &&
+      this.#state !== "acquiring" &&
+      this.#state !== "releasing" &&
       this.#renewing === undefined &&
       this.#verifying === undefined
     );
@@ -490,11 +561,9 @@ export class Session {
     const controller = new AbortController();
     this.#attempts.set(attempt, controller);
     const { signal } = controller;
-    new Promise<WireResponse>((resolve) => {
-      resolve(this.#around.host.call(request, { signal, timeoutMs, rebind }));
-    }).then(
+    ask(this.#around.host, request, { signal, timeoutMs, rebind }).then(
       (response) => this.#answered(attempt, response),
-      (error: unknown) => this.#failed(attempt, error),
+      (error: BackendError) => this.#failed(attempt, error),
     );
   }
 
@@ -505,22 +574,21 @@ export class Session {
   }
 
   #answered(attempt: number, response: WireResponse): void {
-    let text: string;
-    try {
-      text = JSON.stringify(response) ?? "";
-    } catch (error) {
-      this.#failed(attempt, error);
-      return;
-    }
     this.#attempts.delete(attempt);
+    const text = JSON.stringify(response);
     this.#step((machine, monotonic, wall) => machine.answered(monotonic, wall, attempt, text));
   }
 
-  #failed(attempt: number, error: unknown): void {
-    if (this.#attempts.delete(attempt)) {
+  #failed(attempt: number, error: BackendError): void {
+    if (this.#attempts.has(attempt)) {
       this.#unanswered = error;
     }
-    const { delivery, retryAfterMs } = error instanceof BackendError ? error : UNKNOWN;
+    const { delivery, retryAfterMs, verdict, message } = error;
+    if (verdict !== undefined) {
+      this.#answered(attempt, { v: 1, outcome: "refused", ...verdict, message });
+      return;
+    }
+    this.#attempts.delete(attempt);
     this.#step((machine, monotonic, wall) =>
       machine.failed(monotonic, wall, attempt, delivery === "never", retryAfterMs),
     );
@@ -530,7 +598,7 @@ export class Session {
     const next = this.#verifyingNext;
     if (next !== undefined && this.#verifying === undefined) {
       this.#verifyingNext = undefined;
-      this.verify().then(next.resolve, next.reject);
+      this.#verify().then(next.resolve, next.reject);
     }
   }
 
@@ -545,10 +613,6 @@ export class Session {
   }
 
   #say(event: LeaseEvent): void {
-    if ("lease" in event) {
-      // The lease as JSON is its handle, with the credential: not for whoever logs events.
-      Object.defineProperty(event, "lease", { enumerable: false });
-    }
     this.#untold.push(() => this.#around.tell(event));
   }
 
@@ -569,7 +633,7 @@ type Input = (machine: Holder, monotonic: number, wall: number) => Step;
 
 const BROKEN = { code: "UNAVAILABLE", reason: "internal-error" } as const;
 
-const UNKNOWN = { delivery: "unknown", retryAfterMs: undefined } as const;
+const UNCONFIRMED = { released: false, reason: "unconfirmed" } as const;
 
 /** Runs code of others, whose exceptions are not ours to die of. */
 export function guarded(call: () => void): void {

@@ -37,12 +37,11 @@ test("http posts the request with the token and takes the answer, whatever the s
 });
 
 for (const [name, respond] of [
-  ["HTML", () => new Response("<html>bad gateway</html>", { status: 502 })],
+  ["HTML of an outage", () => new Response("<html>bad gateway</html>", { status: 502 })],
   ["an empty body", () => new Response("")],
   ["truncated JSON", () => new Response('{"v":1,"outcome":"gra')],
   ["JSON of something else", () => Response.json({ error: "no" }, { status: 500 })],
   ["a JSON null", () => Response.json(null)],
-  ["a redirect", () => Response.redirect("https://elsewhere.example.com", 307)],
   ["a failed fetch", () => Promise.reject(new TypeError("fetch failed"))],
 ] as const) {
   test(`over http ${name} is no answer, of unknown delivery`, async () => {
@@ -57,6 +56,29 @@ for (const [name, respond] of [
   });
 }
 
+for (const [name, respond] of [
+  ["a firewall's page", () => page(403)],
+  ["a portal's page", () => page(200)],
+  ["a page that is not there", () => page(404)],
+  ["a server that does not know the method", () => page(501)],
+  ["a proxy that wants a password", () => page(407)],
+  ["a redirect", () => Response.redirect("https://elsewhere.example.com", 307)],
+] as const) {
+  test(`over http ${name} is told at once as not the host's word`, async () => {
+    const { fetch } = answering(respond);
+    const host = http({ url: "https://leases.example.com", token: TOKEN, fetch });
+    await assert.rejects(host.call(REQUEST, options()), (error: BackendError) => {
+      assert.deepEqual(error.verdict, { code: "UNAVAILABLE", reason: "foreign-answer" });
+      return true;
+    });
+  });
+}
+
+function page(status: number): Response {
+  const headers = { "content-type": "text/html" };
+  return new Response("<html>no</html>", { status, headers });
+}
+
 for (const [header, ms] of [
   ["7", 7_000],
   ["Wed, 21 Oct 2015 07:28:00 GMT", 0],
@@ -64,7 +86,8 @@ for (const [header, ms] of [
 ] as const) {
   test(`http honours Retry-After: ${header}`, async () => {
     const respond = () => new Response("", { status: 503, headers: { "retry-after": header } });
-    const host = http({ url: "https://leases.example.com", token: TOKEN, ...answering(respond) });
+    const { fetch } = answering(respond);
+    const host = http({ url: "https://leases.example.com", token: TOKEN, fetch });
     await assert.rejects(host.call(REQUEST, options()), (error: BackendError) => {
       assert.equal(error.retryAfterMs, ms);
       return true;
@@ -196,15 +219,15 @@ test("a service binding is called by RPC with the request alone", async () => {
     seen.push(args);
     return answer;
   };
-  assert.deepEqual(await service({ call }).call(REQUEST, options()), answer);
+  assert.deepEqual(await service({ call, fetch }).call(REQUEST, options()), answer);
   assert.deepEqual(seen, [[REQUEST]]);
-  const failing = service({ call: () => Promise.reject(new Error("gone")) });
+  const failing = service({ fetch, call: () => Promise.reject(new Error("gone")) });
   await assert.rejects(failing.call(REQUEST, options()), (error: BackendError) => {
     assert.equal(error.delivery, "unknown");
     return true;
   });
   const controller = new AbortController();
-  const silent = service({ call: () => new Promise(() => {}) });
+  const silent = service({ fetch, call: () => new Promise(() => {}) });
   const called = silent.call(REQUEST, options(controller.signal));
   controller.abort();
   await assert.rejects(called);

@@ -37,12 +37,13 @@ describe("Redis credentials", () => {
     const key = freshKey();
     const lease = await client(endpoint, { holder: "ada" }).acquire(key, { ttlMs: LONG });
     const fence = String(lease.fence);
+    const handle = lease.detach();
     const wrong: Credential[] = [
       { lease: id() },
       { lease: "0".repeat(32) },
       { lease: fence.padStart(32, "0") },
-      { lease: lease.id, fence: String(lease.fence + 1n) },
-      { lease: lease.id, fence: "0" },
+      { lease: handle.id, fence: String(lease.fence + 1n) },
+      { lease: handle.id, fence: "0" },
       { fence },
       {},
     ];

@@ -57,11 +57,33 @@ describe("Redis errors: tokens", () => {
     const error = await refusal(endpoint, "another-token-than-the-right-one");
     assert.deepEqual([error.code, error.reason], ["DENIED", "unauthorized"]);
     for (const status of [401, 403]) {
-      for (const body of ["json", "text", "html"] as const) {
-        endpoint.faults.add({ kind: "status", status, body });
-        await assertRefused(endpoint, "DENIED", "unauthorized");
+      endpoint.faults.add({ kind: "status", status, body: "json" });
+      await assertRefused(endpoint, "DENIED", "unauthorized");
+    }
+  });
+
+  test("a page of something in between says nothing about the token, and is told at once", async () => {
+    const endpoint = await redis.endpoint();
+    for (const status of [401, 403, 404]) {
+      for (const body of ["text", "html"] as const) {
+        const rule = endpoint.faults.add({ kind: "status", status, body }, { times: Infinity });
+        const waiting = client(endpoint).acquire(freshKey(), { waitMs: 5_000 });
+        await assert.rejects(waiting, leaseError("UNAVAILABLE", { reason: "foreign-answer" }));
+        // The acquire, and nothing to take back.
+        assert.equal(rule.fired, 1);
+        endpoint.faults.clear();
       }
     }
+  });
+
+  test("a page of something in between ends no lease", async () => {
+    const endpoint = await redis.endpoint();
+    const lease = await client(endpoint).acquire(freshKey(), { ttlMs: LONG });
+    endpoint.faults.add({ kind: "status", status: 403, body: "html" });
+    await assert.rejects(lease.renew(), leaseError("UNAVAILABLE", { reason: "foreign-answer" }));
+    assert.ok(lease.held);
+    await lease.renew();
+    assert.deepEqual(await lease.release(), { released: true });
   });
 
   test("a read-only token is DENIED and never looks like a held key", async () => {

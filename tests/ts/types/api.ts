@@ -13,6 +13,7 @@ import {
   type LeaseHandle,
   type LeaseInfo,
   type LeaseState,
+  type LeaseSummary,
   type WireRequest,
   type WireResponse,
 } from "leasehold";
@@ -52,7 +53,8 @@ export async function use(client = new LeaseClient(hosts[0] ?? memory())): Promi
   is<Equal<typeof lease.fence, bigint>>();
   is<Equal<typeof lease.signal, AbortSignal>>();
   is<Equal<typeof lease.state, LeaseState>>();
-  is<Equal<ReturnType<typeof lease.toJSON>, LeaseHandle>>();
+  is<Equal<ReturnType<typeof lease.toJSON>, LeaseSummary>>();
+  is<Equal<ReturnType<typeof lease.detach>, LeaseHandle>>();
 
   const maybe = await client.tryAcquire("k");
   is<Equal<typeof maybe, Lease | undefined>>();

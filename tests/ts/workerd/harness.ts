@@ -31,12 +31,14 @@ export interface WorkerSpec {
   readonly vars?: Record<string, unknown>;
   /** Bindings to other Workers, by name. */
   readonly services?: Record<string, string>;
-  /** The compatibility date, where it is not the newest. */
-  readonly date?: string;
   /** Paths at the first Worker's address that this Worker answers instead. */
   readonly routes?: string[];
   /** Compatibility flags beside the date's own. */
   readonly flags?: string[];
+  /** Another compatibility date than today's. */
+  readonly compatibilityDate?: string;
+  /** Whether its objects store in SQLite, as they should: true unless said. */
+  readonly useSQLite?: boolean;
 }
 
 /** Bundles a Worker as wrangler would, with wasm as compiled modules beside it. */
@@ -187,12 +189,12 @@ async function together(specs: WorkerSpec[], storage: string): Promise<Miniflare
 async function options(spec: WorkerSpec) {
   const own = (bound: string | { className: string; scriptName: string }) => ({
     ...(typeof bound === "string" ? { className: bound } : bound),
-    useSQLite: true,
+    useSQLite: spec.useSQLite ?? true,
   });
   return {
     name: spec.name,
     modules: await bundle(spec.entry),
-    compatibilityDate: spec.date ?? COMPATIBILITY_DATE,
+    compatibilityDate: spec.compatibilityDate ?? COMPATIBILITY_DATE,
     ...(spec.routes && { routes: spec.routes }),
     compatibilityFlags: spec.flags ?? [],
     bindings: spec.vars ?? {},

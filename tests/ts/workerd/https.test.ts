@@ -450,7 +450,7 @@ test("by default the keys are spread over 64 objects", async () => {
 });
 
 test("a caller on the oldest compatibility date that is supported", async () => {
-  const old = { ...standAlone({ LEASEHOLD_TOKENS: TOKEN }), date: "2024-04-03" };
+  const old = { ...standAlone({ LEASEHOLD_TOKENS: TOKEN }), compatibilityDate: "2024-04-03" };
   await using host = await Workers.start(old);
   const key = "orders:old";
   const ask = (asked: Record<string, unknown>) => {

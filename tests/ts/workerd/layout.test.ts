@@ -279,7 +279,7 @@ test("from an object per key to shards: what runs is served until it ends", asyn
 test("an operator sees the layout, and a step without shards is refused", async () => {
   await using workers = await Workers.start(...specs({ LEASEHOLD_SHARDS: "key" }));
   const { status, body } = await change(workers);
-  assert.deepEqual([status, body.code, body.reason], [400, "INVALID", "layout"]);
+  assert.deepEqual([status, body.code, body.reason], [400, "INVALID", "no-shards"]);
   await workers.restart(...specs({ LEASEHOLD_SHARDS: "2" }));
   const health = await fetch(new URL("/healthz", await workers.url()), {
     headers: { authorization: `Bearer ${OPERATOR}` },

@@ -122,7 +122,7 @@ extern crate alloc;
 
 pub mod access;
 pub mod clock;
-mod decimal;
+pub mod decimal;
 pub mod fence;
 mod hash;
 pub mod holder;

@@ -1,8 +1,11 @@
 //! Who may do what with which keys, and what is no basis for that.
 
+mod common;
+
+use common::*;
 use leasehold::access::{Access, Entry, Fault, Flaw, Operator, Origins, Right, Rights};
 use leasehold::protocol::wire::Verb;
-use leasehold::protocol::{Code, Refusal};
+use leasehold::protocol::{Acquire, Code, Operation, Refusal, Request};
 
 const TOKEN: &str = "0123456789abcdef";
 const ORDERS: &str = "orders-0123456789";
@@ -30,8 +33,16 @@ fn reason(result: Result<(), Refusal>) -> Option<String> {
     })
 }
 
+fn ask(access: &Access, bearer: &str, right: Right, text: &str) -> Option<String> {
+    let request = Request {
+        key: key(text),
+        ..request(1, verify(1))
+    };
+    reason(access.check(bearer, right, &request))
+}
+
 fn hold(access: &Access, bearer: &str, key: &str) -> Option<String> {
-    reason(access.check(bearer, Right::Hold, Some(key)))
+    ask(access, bearer, Right::Hold, key)
 }
 
 #[test]
@@ -39,7 +50,7 @@ fn a_token_without_prefixes_opens_every_key() {
     let access = access(&[entry(TOKEN, None)]);
     assert_eq!(hold(&access, TOKEN, "order:42"), None);
     assert_eq!(hold(&access, TOKEN, "\0"), None);
-    assert_eq!(access.check(TOKEN, Right::Hold, None), Ok(()));
+    assert_eq!(access.authorize(TOKEN, Right::Hold), Ok(()));
 }
 
 #[test]
@@ -53,8 +64,8 @@ fn only_the_whole_token_counts() {
         "1123456789abcdef",
         "orders-0123456788",
     ] {
-        for key in [None, Some("orders:1")] {
-            let found = reason(access.check(wrong, Right::Hold, key));
+        let anywhere = reason(access.authorize(wrong, Right::Hold));
+        for found in [anywhere, hold(&access, wrong, "orders:1")] {
             assert_eq!(found.as_deref(), Some("unauthorized"), "{wrong:?}");
         }
     }
@@ -70,7 +81,7 @@ fn a_scope_is_what_a_key_begins_with() {
         let found = hold(&scoped, ORDERS, outside);
         assert_eq!(found.as_deref(), Some("out-of-scope"), "{outside}");
     }
-    assert_eq!(scoped.check(ORDERS, Right::Hold, None), Ok(()));
+    assert_eq!(scoped.authorize(ORDERS, Right::Hold), Ok(()));
     assert_eq!(scoped.prefixes().collect::<Vec<_>>(), ["orders:", "é"]);
 }
 
@@ -86,7 +97,7 @@ fn no_prefix_opens_nothing_and_the_empty_one_everything() {
 fn a_right_is_needed_for_each_operation() {
     for verb in Verb::ALL {
         let expected = match verb.name() {
-            "inspect" => Right::Inspect,
+            "inspect" | "list" | "watch" => Right::Inspect,
             "revoke" => Right::Revoke,
             _ => Right::Hold,
         };
@@ -99,15 +110,39 @@ fn a_right_is_needed_for_each_operation() {
             ..entry(TOKEN, None)
         }]);
         for other in Right::ALL.iter().copied() {
-            let found = reason(access.check(TOKEN, other, Some("k")));
             let expected = (other != right).then_some("no-right");
-            assert_eq!(found.as_deref(), expected, "{other:?} with {right:?}");
+            let anywhere = reason(access.authorize(TOKEN, other));
+            for found in [anywhere, ask(&access, TOKEN, other, "k")] {
+                assert_eq!(found.as_deref(), expected, "{other:?} with {right:?}");
+            }
         }
     }
     let usual = [Right::Hold, Right::Inspect, Right::Revoke].map(|r| Rights::DEFAULT.include(r));
     assert_eq!(usual, [true, true, false]);
     for names in [&[][..], &["hold", "steal"], &["Hold"], &[""]] {
         assert_eq!(Rights::named(names.iter().copied()), Err(Flaw::Rights));
+    }
+}
+
+#[test]
+fn to_steal_takes_the_right_to_revoke() {
+    let steal = Request {
+        operation: match acquire("h", 1, 1_000, 0) {
+            Operation::Acquire(acquire) => Operation::Acquire(Acquire {
+                steal: true,
+                ..acquire
+            }),
+            other => other,
+        },
+        ..request(1, verify(1))
+    };
+    for (rights, expected) in [(Rights::ALL, None), (Rights::DEFAULT, Some("no-right"))] {
+        let access = access(&[Entry {
+            rights,
+            ..entry(TOKEN, None)
+        }]);
+        let found = reason(access.check(TOKEN, Right::Hold, &steal));
+        assert_eq!(found.as_deref(), expected);
     }
 }
 
@@ -154,13 +189,11 @@ fn a_secret_is_one_token_or_a_list_that_is_understood_as_a_whole() {
     );
     let listed = Access::parse(&list).expect("a list");
     assert_eq!(hold(&listed, TOKEN, "any"), None);
-    assert_eq!(
-        reason(listed.check(TOKEN, Right::Revoke, None)).as_deref(),
-        Some("no-right")
-    );
-    assert_eq!(listed.check(ORDERS, Right::Revoke, Some("été")), Ok(()));
-    let elsewhere = listed.check(ORDERS, Right::Revoke, Some("b:"));
-    assert_eq!(reason(elsewhere).as_deref(), Some("out-of-scope"));
+    let lacking = reason(listed.authorize(TOKEN, Right::Revoke));
+    assert_eq!(lacking.as_deref(), Some("no-right"));
+    assert_eq!(ask(&listed, ORDERS, Right::Revoke, "été"), None);
+    let elsewhere = ask(&listed, ORDERS, Right::Revoke, "b:");
+    assert_eq!(elsewhere.as_deref(), Some("out-of-scope"));
 
     for (secret, flaw) in [
         ("", Flaw::NoToken),

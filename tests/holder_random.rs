@@ -49,8 +49,8 @@ fn answers() -> impl Strategy<Value = Response> {
         1 => (0_u32..5, span.clone()).prop_map(|(ahead, retry)| Response::Queued { ahead, retry_after: ms(retry) }),
         1 => prop::option::of(span).prop_map(|retry| refused(Code::Unavailable, retry)),
         1 => Just(refused(Code::Denied, None)),
-        1 => Just(Response::Inspected(None)),
-        1 => Just(Response::Revoked(true)),
+        1 => Just(free()),
+        1 => Just(Response::Revoked(1)),
     ]
 }
 
@@ -93,14 +93,12 @@ fn settings() -> impl Strategy<Value = (Config, bool)> {
     (
         100_u64..40_000,
         prop_oneof![Just(0_u64), 1_u64..60_000],
-        any::<bool>(),
         schedules,
         any::<bool>(),
     )
-        .prop_map(|(ttl, wait, reentrant, renewal, resume)| {
+        .prop_map(|(ttl, wait, renewal, resume)| {
             let config = Config {
                 wait: ms(wait),
-                reentrant,
                 renewal,
                 ..common::holding::config(ttl)
             };

@@ -5,7 +5,7 @@ mod common;
 use common::holding::{Driver, Fate, config, failure_asking, is_release, is_renew, manual};
 use common::*;
 use leasehold::holder::{Config, Delivery, Event, Holder, Input, LossReason, Schedule, Seed};
-use leasehold::protocol::{Code, Ended, Field, MAX_TTL, MIN_TTL, Operation};
+use leasehold::protocol::{Code, Ended, Field, MAX_TTL, MIN_TTL};
 use leasehold::time::{Instant, Span};
 
 const TERMS: [u64; 11] = [

@@ -87,8 +87,8 @@ fn what_ends_something_is_served_by_a_full_host_too() {
         let op = 100 + round;
         let cancelled = server.ask_about(1, &text, op, Operation::Cancel);
         assert_eq!(cancelled, Response::Cancelled);
-        let revoked = server.ask_about(2, &text, 200 + round, Operation::Revoke);
-        assert_eq!(revoked, Response::Revoked(false));
+        let revoked = server.ask_about(2, &text, 200 + round, Operation::Revoke { fence: None });
+        assert_eq!(revoked, Response::Revoked(0));
         let late = server.ask_about(3, &text, op, acquire("a", op, 1_000, 0));
         assert_eq!(late, Response::Cancelled, "it was cancelled before it came");
         assert!(matches!(
@@ -203,7 +203,7 @@ fn an_idle_keys_record_is_bounded() {
     for n in 0..1_000_u128 {
         server.ask(0, 20_000 + n, acquire("a", 30_000 + n, 1_000, 0));
         server.ask(0, 40_000 + n, release(30_000 + n));
-        server.ask(0, 50_000 + n, Operation::Revoke);
+        server.ask(0, 50_000 + n, Operation::Revoke { fence: None });
         server.ask(0, 60_000 + n, release(30_000 + n));
     }
     let record = &server.store.keys[&key("k")];

@@ -159,7 +159,7 @@ fn an_object_per_key_serves_its_key_without_asking() {
         release(1),
         verify(1),
         Operation::Cancel,
-        Operation::Revoke,
+        Operation::Revoke { fence: None },
     ];
     for operation in grants.iter().chain(&others) {
         let right = [("key/a", "key"), ("eu/key/a", "eu/key")];

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use super::Flaw;
+use crate::protocol::Operation;
 use crate::protocol::wire::Verb;
 use crate::words::words;
 
@@ -75,12 +76,22 @@ impl Right {
         match operation {
             Verb::Acquire
             | Verb::Cancel
+            | Verb::Entry
+            | Verb::Finish
             | Verb::Release
             | Verb::Renew
             | Verb::Transfer
             | Verb::Verify => Self::Hold,
-            Verb::Inspect => Self::Inspect,
+            Verb::Inspect | Verb::List | Verb::Watch => Self::Inspect,
             Verb::Revoke => Self::Revoke,
+        }
+    }
+
+    /// The right that a request takes beside its operation's: to steal is to revoke.
+    pub const fn beside(operation: &Operation) -> Option<Self> {
+        match operation {
+            Operation::Acquire(acquire) if acquire.steal => Some(Self::Revoke),
+            _ => None,
         }
     }
 

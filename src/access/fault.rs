@@ -3,7 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::decimal::decimal;
+use crate::decimal;
 
 /// One thing that is wrong with a variable. Quotes nothing of it: any part may be a secret in the
 /// wrong place.
@@ -97,7 +97,7 @@ impl Fault {
         let mut message = String::from(self.variable);
         if let Some(entry) = self.entry {
             message.push_str(", entry ");
-            message.push_str(&decimal(entry as u64));
+            message.push_str(&decimal::text(entry as u64));
         }
         message.push(' ');
         message.push_str(self.flaw.message());

@@ -17,7 +17,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::hint::black_box;
 
-use crate::protocol::{Code, Refusal};
+use crate::protocol::{Code, Refusal, Request};
 
 /// The tokens that a host accepts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -53,12 +53,34 @@ impl Access {
         }
     }
 
-    /// Whether the bearer of this token may do this, to this key if one is given.
+    /// Whether the bearer of this token may do this to any key at all: all that can be said before a
+    /// request has been read.
     ///
     /// # Errors
-    /// `unauthorized` when the token is not accepted, `no-right` when it may not do this to any
-    /// key, `out-of-scope` when it may for other keys only.
-    pub fn check(&self, bearer: &str, right: Right, key: Option<&str>) -> Result<(), Refusal> {
+    /// `unauthorized` when the token is not accepted, `no-right` when it lacks the right.
+    pub fn authorize(&self, bearer: &str, right: Right) -> Result<(), Refusal> {
+        self.entry(bearer, right).map(drop)
+    }
+
+    /// Whether the bearer of this token may make this request.
+    ///
+    /// # Errors
+    /// Those of [`Self::authorize`], and `out-of-scope` when the token opens other keys only.
+    pub fn check(&self, bearer: &str, right: Right, request: &Request) -> Result<(), Refusal> {
+        let entry = self.entry(bearer, right)?;
+        if let Some(beside) = Right::beside(&request.operation) {
+            self.authorize(bearer, beside)?;
+        }
+        if !entry.covers(request.key.as_str()) {
+            return Err(denied(
+                "out-of-scope",
+                "The token does not open this key: use one whose prefixes cover it.",
+            ));
+        }
+        Ok(())
+    }
+
+    fn entry(&self, bearer: &str, right: Right) -> Result<&Entry, Refusal> {
         // Through all entries, so that the time taken tells nothing about any token.
         let mut found = None;
         for entry in &self.entries {
@@ -75,13 +97,7 @@ impl Access {
         if !entry.rights.include(right) {
             return Err(denied("no-right", right.missing()));
         }
-        if key.is_some_and(|key| !entry.covers(key)) {
-            return Err(denied(
-                "out-of-scope",
-                "The token does not open this key: use one whose prefixes cover it.",
-            ));
-        }
-        Ok(())
+        Ok(entry)
     }
 
     /// What the keys of the scopes begin with.

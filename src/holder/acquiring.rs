@@ -52,7 +52,7 @@ impl Plan {
     fn new(config: &Config, now: Instant, goal: Goal) -> Self {
         match goal {
             Goal::Acquire => {
-                let limit = config.limit.unwrap_or(config.wait + config.op_timeout);
+                let limit = config.time_limit.unwrap_or(config.wait + config.op_timeout);
                 Self {
                     goal,
                     single: config.wait.is_zero(),
@@ -61,7 +61,7 @@ impl Plan {
                 }
             }
             Goal::Claim(_) => {
-                let limit = config.limit.unwrap_or(config.op_timeout);
+                let limit = config.time_limit.unwrap_or(config.op_timeout);
                 Self {
                     goal,
                     single: false,
@@ -104,13 +104,12 @@ impl Plan {
     fn begin(self, config: &Config, ctx: &mut Context) -> Pursuit {
         let lease = ctx.next_lease();
         let operation = match self.goal {
-            Goal::Acquire => Operation::Acquire(Acquire {
-                holder: config.holder.clone(),
+            Goal::Acquire => Operation::Acquire(Acquire::new(
+                config.holder.clone(),
                 lease,
-                ttl: config.ttl,
-                wait: self.wait(ctx.now),
-                reentrant: config.reentrant,
-            }),
+                config.ttl,
+                self.wait(ctx.now),
+            )),
             Goal::Claim(held) => Operation::Transfer(Transfer {
                 credential: held,
                 successor: config.holder.clone(),
@@ -215,10 +214,7 @@ impl Acquiring {
                 self.pursuit.back_off(ctx, retry_after);
                 Next::Wait
             }
-            Response::Inspected(_)
-            | Response::Released { .. }
-            | Response::Renewed { .. }
-            | Response::Revoked(_) => {
+            _ => {
                 self.pursuit.leave_trace();
                 self.unanswered(ctx, "unreadable-answer", None)
             }

@@ -19,9 +19,7 @@ pub struct Config {
     pub wait: Span,
     /// The longest that getting the lease may take in all, whatever the host does. Unless it is set,
     /// waiting comes first, and then the time for one operation.
-    pub limit: Option<Span>,
-    /// Whether a lease that the same holder has already is as good.
-    pub reentrant: bool,
+    pub time_limit: Option<Span>,
     /// When to renew by itself, or `None` to renew only when told.
     pub renewal: Option<Schedule>,
     /// How wrong the clocks may be.
@@ -41,17 +39,16 @@ impl Config {
             holder,
             ttl,
             wait: Span::ZERO,
-            limit: None,
-            reentrant: false,
+            time_limit: None,
             renewal: Some(Schedule::DEFAULT),
             bounds: ClockBounds::DEFAULT,
             op_timeout: Self::OP_TIMEOUT,
         }
     }
 
-    /// The limit of a caller that names a wait and nothing else: that, and a second at least, so that
+    /// The time limit of a caller that names a wait and nothing else: that, and a second at least, so that
     /// an answer has time to come.
-    pub fn usual_limit(wait: Span) -> Option<Span> {
+    pub fn usual_time_limit(wait: Span) -> Option<Span> {
         (!wait.is_zero()).then(|| wait.max(Span::from_secs(1)))
     }
 

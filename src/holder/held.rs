@@ -413,15 +413,7 @@ fn take_answer(pursuit: &mut Option<Pursuit>, now: Instant, attempt: AttemptId) 
 fn refused(response: Response) -> Failure {
     match response {
         Response::Refused(refusal) => refusal.into(),
-        Response::Cancelled
-        | Response::Granted(_)
-        | Response::Held(_)
-        | Response::Inspected(_)
-        | Response::NotHolder { .. }
-        | Response::Queued { .. }
-        | Response::Released { .. }
-        | Response::Renewed { .. }
-        | Response::Revoked(_) => unreachable("unreadable-answer", None),
+        _ => unreachable("unreadable-answer", None),
     }
 }
 

@@ -16,7 +16,7 @@ use alloc::borrow::ToOwned;
 use alloc::string::String;
 use core::str::FromStr;
 
-use crate::decimal::decimal;
+use crate::decimal;
 use crate::hash::fnv1a;
 use crate::protocol::{Code, Refusal};
 
@@ -137,12 +137,18 @@ impl Layout {
     pub fn text(&self) -> String {
         match self.shards {
             None => self.named(&[BY_KEY]),
-            Some(shards) => self.named(&[&decimal(shards.into())]),
+            Some(shards) => self.named(&[&decimal::text(shards.into())]),
         }
     }
 
     fn shard(&self, shards: u32, index: u64) -> String {
-        self.named(&[SHARD, "/", &decimal(shards.into()), "/", &decimal(index)])
+        self.named(&[
+            SHARD,
+            "/",
+            &decimal::text(shards.into()),
+            "/",
+            &decimal::text(index),
+        ])
     }
 
     fn named(&self, parts: &[&str]) -> String {
@@ -158,7 +164,7 @@ impl Layout {
 /// A number of shards, in the one way to write it.
 fn count(text: &str) -> Option<u32> {
     let number: u32 = text.parse().ok()?;
-    let fits = (1..=Layout::MAX_SHARDS).contains(&number) && decimal(number.into()) == text;
+    let fits = (1..=Layout::MAX_SHARDS).contains(&number) && decimal::text(number.into()) == text;
     fits.then_some(number)
 }
 

@@ -3,7 +3,7 @@
 use alloc::string::String;
 
 use super::{Layout, REGISTER, Told};
-use crate::decimal::decimal;
+use crate::decimal;
 use crate::protocol::{Code, Operation, Refusal, Request};
 use crate::time::{Instant, Span};
 
@@ -175,7 +175,7 @@ impl Standing {
         match self {
             Self::Unknown => "unknown".into(),
             Self::Open => "open".into(),
-            Self::Closed(until) => decimal(until.as_micros()),
+            Self::Closed(until) => decimal::text(until.as_micros()),
         }
     }
 

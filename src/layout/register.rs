@@ -3,7 +3,7 @@
 use alloc::string::String;
 
 use super::Layout;
-use crate::decimal::decimal;
+use crate::decimal;
 use crate::json::{self, Writer};
 use crate::protocol::{Code, Refusal};
 use crate::time::{Instant, Span};
@@ -136,7 +136,7 @@ impl Register {
     pub fn text(&self) -> String {
         let mut text = self.in_force.as_ref().map(Layout::text).unwrap_or_default();
         if let Some((next, from)) = &self.next {
-            text.extend([" ", &next.text(), " ", &decimal(from.as_micros())]);
+            text.extend([" ", &next.text(), " ", &decimal::text(from.as_micros())]);
         }
         text
     }

@@ -30,8 +30,7 @@ pub struct Refusal {
     pub message: Cow<'static, str>,
     /// When trying again may first help.
     pub retry_after: Option<Span>,
-    /// With `wrong-object`: how keys are spread over the host's objects, a
-    /// [`Layout`](crate::layout::Layout) as text.
+    /// Where another object decides about the key: the layout by which it is found.
     pub layout: Option<Cow<'static, str>>,
 }
 
@@ -55,7 +54,7 @@ impl From<Invalid> for Refusal {
         message.push_str(invalid.expected);
         Self {
             code: Code::Invalid,
-            reason: Cow::Borrowed(invalid.field.name()),
+            reason: Cow::Borrowed(invalid.reason),
             message: Cow::Owned(message),
             retry_after: None,
             layout: None,

@@ -1,13 +1,14 @@
 //! From replies to responses.
 
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::fence::Fence;
 use crate::id::LeaseId;
 use crate::json::MAX_WHOLE;
-use crate::name::HolderName;
-use crate::protocol::{Code, Ended, Granted, Held, Info, Refusal, Response};
+use crate::name::{HolderName, Key};
+use crate::protocol::{Code, Ended, Granted, Held, HolderState, KeyState, Refusal, Response};
 use crate::time::{Instant, Span};
 
 /// What came back for a command.
@@ -54,48 +55,69 @@ impl Reply {
     /// `called` tells which command the script calls on a line of its text.
     pub(super) fn answer(
         &self,
+        key: &Key,
         called: impl FnOnce(usize) -> Option<String>,
     ) -> Result<Answer, ReplyError> {
         match self {
             Self::Error(text) => Err(classify(text, called)),
-            Self::Words(words) => decode(words).ok_or(ReplyError::Unreadable),
+            Self::Words(words) => decode(words, key).ok_or(ReplyError::Unreadable),
         }
     }
 }
 
-fn decode(words: &[String]) -> Option<Answer> {
+fn decode(words: &[String], key: &Key) -> Option<Answer> {
     let (name, rest) = words.split_first()?;
     Some(Answer::Other(match (name.as_str(), rest) {
         ("cancelled", []) => Response::Cancelled,
         ("foreign", [kind]) => Response::Refused(foreign_value(kind)),
-        ("free", []) => Response::Inspected(None),
+        ("free", []) => Response::State(KeyState::absent(key.clone())),
         ("granted", [lease, fence, left, term, at, replayed]) => {
             let granted = Granted {
                 lease: lease.parse::<LeaseId>().ok()?,
                 fence: fence.parse::<Fence>().ok()?,
                 ttl: span(left)?.saturating_sub(margin(span(term)?)),
+                slot: 0,
                 waited: Span::ZERO,
                 replayed: replayed == "1",
+                wanted: 0,
             };
             return Some(Answer::Granted(granted, instant(at)?));
         }
         ("held", [holder, left]) => Response::Held(Held {
             holder: HolderName::parse(holder).ok(),
+            fence: None,
             retry_after: span(left)?,
+            waiters: 0,
         }),
-        ("info", [holder, fence, left, waiters]) => Response::Inspected(Some(Info {
-            holder: HolderName::parse(holder).ok()?,
-            fence: fence.parse::<Fence>().ok()?,
-            remaining: span(left)?,
-            waiters: waiters.parse().ok()?,
-        })),
+        ("info", [holder, fence, left, waiters]) => {
+            let fence = fence.parse::<Fence>().ok()?;
+            let holder = HolderState {
+                holder: HolderName::parse(holder).ok()?,
+                fence,
+                slot: 0,
+                limit: 1,
+                age_ms: 0,
+                remaining_ms: span(left)?.as_millis_floor(),
+                entries: BTreeMap::new(),
+            };
+            Response::State(KeyState {
+                holders: [holder].into(),
+                waiters: waiters.parse().ok()?,
+                ..KeyState::absent(key.clone())
+            })
+        }
+        ("not-holder", [state] | [state, _]) if state == "f" => {
+            Response::Refused(foreign_value("value"))
+        }
         ("not-holder", [state]) => Response::NotHolder {
             about: None,
             ended: ended(state),
+            present: None,
         },
         ("not-holder", [state, fence]) => Response::NotHolder {
             about: about(fence)?,
             ended: ended(state),
+            present: None,
         },
         ("queued", [ahead, left, at]) => {
             return Some(Answer::Queued {
@@ -110,8 +132,9 @@ fn decode(words: &[String]) -> Option<Answer> {
         ("renewed", [left, term, fence]) => Response::Renewed {
             about: about(fence)?,
             ttl: span(left)?.saturating_sub(margin(span(term)?)),
+            wanted: 0,
         },
-        ("revoked", [done]) => Response::Revoked(done == "1"),
+        ("revoked", [done]) => Response::Revoked(u32::from(done == "1")),
         ("too-many-waiters", []) => Response::Refused(Refusal {
             retry_after: Some(Span::from_secs(1)),
             ..Refusal::new(
@@ -145,7 +168,6 @@ fn ended(state: &str) -> Ended {
     match state {
         "c" => Ended::Cancelled,
         "e" => Ended::Expired,
-        "f" => Ended::ForeignValue,
         "r" => Ended::Released,
         "t" => Ended::Transferred,
         "v" => Ended::Revoked,

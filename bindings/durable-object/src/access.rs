@@ -1,9 +1,12 @@
 //! What a Worker's variables say about access.
 
 use leasehold::access::{Access, Fault, Flaw, Operator, Origins, Right, not_configured};
+use leasehold::json::Writer;
 use leasehold::protocol::wire::Verb;
-use leasehold::protocol::{Refusal, Response};
+use leasehold::protocol::{Refusal, Request, Response};
 use wasm_bindgen::prelude::*;
+
+use crate::record::write_request;
 
 /// Who may do what, as the variables say.
 #[wasm_bindgen]
@@ -43,16 +46,28 @@ impl Door {
         Verb::from_name(operation).is_some()
     }
 
-    /// Why the bearer may not do this to this key, if that is so; without a key, to any.
-    pub fn denial(&self, bearer: &str, operation: &str, key: Option<String>) -> Option<String> {
-        let refusal = self.judge(bearer, operation, key.as_deref()).err()?;
-        Some(Response::Refused(refusal).to_json())
+    /// Why the bearer may not do this to any key, if that is so.
+    pub fn denial(&self, bearer: &str, operation: &str) -> Option<String> {
+        let refusal = self
+            .access()
+            .and_then(|access| access.authorize(bearer, right(operation)));
+        Some(Response::Refused(refusal.err()?).to_json())
     }
 
-    fn judge(&self, bearer: &str, operation: &str, key: Option<&str>) -> Result<(), Refusal> {
-        let access = self.access.as_ref().ok_or_else(not_configured)?;
-        let right = Verb::from_name(operation).map_or(Right::Hold, Right::for_operation);
-        access.check(bearer, right, key)
+    /// What the protocol knows of a request of this operation, in JSON: `{ request }`; or why it is
+    /// not carried out for this bearer: `{ refused }`.
+    pub fn admit(&self, bearer: &str, operation: &str, request: &str) -> String {
+        let admitted = Request::from_json(request)
+            .map_err(Refusal::from)
+            .and_then(|request| {
+                self.access()?.check(bearer, right(operation), &request)?;
+                Ok(request)
+            });
+        Writer::of(|json| write_request(json, admitted))
+    }
+
+    fn access(&self) -> Result<&Access, Refusal> {
+        self.access.as_ref().ok_or_else(not_configured)
     }
 
     /// Whether it is the operator.
@@ -79,6 +94,10 @@ impl Door {
         let access = self.access.iter();
         access.flat_map(Access::prefixes).map(Into::into).collect()
     }
+}
+
+fn right(operation: &str) -> Right {
+    Verb::from_name(operation).map_or(Right::Hold, Right::for_operation)
 }
 
 fn text(value: &JsValue, fault: Fault) -> Result<Option<String>, Vec<Fault>> {

@@ -2,9 +2,10 @@
 
 use leasehold::json::Writer;
 use leasehold::layout::{Layout, Plan};
-use leasehold::protocol::wire::WireResponse;
-use leasehold::protocol::{Refusal, Response};
+use leasehold::protocol::Refusal;
 use wasm_bindgen::prelude::*;
+
+use crate::record::write_refused;
 
 /// The layout of these settings: `{ layout }`, or what every request is to be answered,
 /// `{ refused }`.
@@ -42,11 +43,4 @@ pub(crate) fn plan(plan: Result<Plan, Refusal>) -> String {
         }
         Err(refusal) => write_refused(json, refusal),
     })
-}
-
-/// A field `refused`.
-pub(crate) fn write_refused(json: &mut Writer, refusal: Refusal) {
-    json.record("refused", |json| {
-        WireResponse::from(Response::Refused(refusal)).write(json);
-    });
 }

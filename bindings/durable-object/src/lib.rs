@@ -15,7 +15,6 @@ use leasehold::host::{Host, HostConfig, HostInput, HostOutput, ReplyTo};
 use leasehold::json::Writer;
 use leasehold::layout::{Layout, Place, Plan, Register, Ruling, Standing, Told};
 use leasehold::protocol::Request;
-use leasehold::protocol::wire::WireRequest;
 use leasehold::time::Instant;
 use leasehold_records::number;
 use wasm_bindgen::prelude::*;
@@ -270,8 +269,6 @@ fn instant(now_ms: f64) -> Instant {
 /// `{ refused }`.
 #[wasm_bindgen(js_name = readRequest)]
 pub fn read_request(request: &str) -> String {
-    Writer::of(|json| match Request::from_json(request) {
-        Ok(request) => json.record("request", |json| WireRequest::from(&request).write(json)),
-        Err(invalid) => layout::write_refused(json, invalid.into()),
-    })
+    let read = Request::from_json(request).map_err(Into::into);
+    Writer::of(|json| record::write_request(json, read))
 }

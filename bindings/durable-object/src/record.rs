@@ -2,8 +2,8 @@
 
 use leasehold::host::ReplyTo;
 use leasehold::json::Writer;
-use leasehold::protocol::wire::WireResponse;
-use leasehold::protocol::{Refusal, Response};
+use leasehold::protocol::wire::{WireRequest, WireResponse};
+use leasehold::protocol::{Refusal, Request, Response};
 use leasehold::time::Span;
 
 /// What is to be done after the transaction.
@@ -51,4 +51,19 @@ impl Step {
             }
         })
     }
+}
+
+/// A field `request`, or `refused`.
+pub(crate) fn write_request(json: &mut Writer, request: Result<Request, Refusal>) {
+    match request {
+        Ok(request) => json.record("request", |json| WireRequest::from(&request).write(json)),
+        Err(refusal) => write_refused(json, refusal),
+    }
+}
+
+/// A field `refused`.
+pub(crate) fn write_refused(json: &mut Writer, refusal: Refusal) {
+    json.record("refused", |json| {
+        WireResponse::from(Response::Refused(refusal)).write(json);
+    });
 }

@@ -1,7 +1,9 @@
 //! Bearer tokens and scopes against a judge that is written out plainly.
 
 use leasehold::access::{Access, Entry, Fault, Flaw, Right, Rights};
-use leasehold::protocol::Code;
+use leasehold::id::OpId;
+use leasehold::name::Key;
+use leasehold::protocol::{Code, Operation, Request};
 
 use crate::bytes::Bytes;
 use crate::seen::{Seen, roughly};
@@ -50,6 +52,12 @@ fn check(
     key: &str,
     seen: &mut Seen,
 ) {
+    let request = Request {
+        key: Key::parse(key).unwrap_or_else(|_| Key::parse("k").expect("a key")),
+        op: OpId::from_bits(1),
+        operation: Operation::Inspect,
+    };
+    let key = request.key.as_str();
     let found = entries.iter().find(|entry| entry.token == bearer);
     let opens = |entry: &Entry| match &entry.prefixes {
         None => true,
@@ -62,7 +70,7 @@ fn check(
         Some(_) => None,
     };
     seen.note((expected, right as u8, roughly(bearer.len())));
-    let answer = access.check(bearer, right, Some(key)).err();
+    let answer = access.check(bearer, right, &request).err();
     assert_eq!(
         answer.as_ref().map(|refusal| refusal.reason.as_ref()),
         expected
@@ -72,7 +80,7 @@ fn check(
         assert_eq!(refusal.retry_after, None);
         assert!(bearer.len() < Entry::MIN_TOKEN_BYTES || !refusal.message.contains(bearer));
     }
-    let anywhere = access.check(bearer, right, None).is_ok();
+    let anywhere = access.authorize(bearer, right).is_ok();
     assert_eq!(anywhere, matches!(expected, None | Some("out-of-scope")));
 }
 

@@ -85,7 +85,6 @@ fn config(bytes: &mut Bytes) -> Config {
             15 => sample::span(bytes),
             _ => sample::wait(bytes),
         },
-        reentrant: bytes.once_in(4),
         renewal: match bytes.below(6) {
             0..=2 => Some(Schedule::DEFAULT),
             3 => None,

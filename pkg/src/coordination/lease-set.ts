@@ -1,4 +1,5 @@
 import type { AcquireOptions } from "../lease/arguments.js";
+import { argument, type Check } from "../lease/check.js";
 import type { LeaseClient } from "../lease/client.js";
 import type { Clock } from "../lease/clock.js";
 import { invalid } from "../lease/errors.js";
@@ -134,12 +135,14 @@ function remaining(
   };
 }
 
+const KEYS: Check = {
+  must: "an array of texts",
+  is: (value) => Array.isArray(value) && value.every((key) => typeof key === "string"),
+};
+
 /** The keys once each, in the order of their UTF-16 code units. */
 function inOrder(keys: readonly string[]): string[] {
-  if (!Array.isArray(keys) || !keys.every((key) => typeof key === "string")) {
-    throw invalid("keys", "must be an array of texts");
-  }
-  const once = [...new Set(keys)].sort();
+  const once = [...new Set(argument("keys", KEYS, keys))].sort();
   if (once.length === 0 || once.length > MAX_KEYS) {
     throw invalid("keys", `must be 1 to ${MAX_KEYS} different keys, not ${once.length}`);
   }

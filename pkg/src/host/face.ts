@@ -3,7 +3,7 @@
 import type { WireRequest, WireResponse } from "../lease/backend.js";
 import { type Body, readRecord } from "./body.js";
 import { crossOrigin } from "./cross-origin.js";
-import { guarded, readRequest, type wasm } from "./instance.js";
+import { guarded, type Reading, textOf, type wasm } from "./instance.js";
 import type { LayoutInForce } from "./layout.js";
 import { json, malformedJson, methodNotAllowed, refused } from "./reply.js";
 
@@ -66,12 +66,10 @@ async function route(request: Request, behind: Behind): Promise<Response> {
 
 async function operate(request: Request, operation: string, behind: Behind): Promise<Response> {
   const bearer = bearerOf(request);
-  const denial = (key?: string): WireResponse | undefined =>
-    JSON.parse(guarded(() => behind.door.denial(bearer, operation, key)) ?? "null") ?? undefined;
   // Before the body is looked at: strangers get no work done.
-  const stranger = denial();
+  const stranger = guarded(() => behind.door.denial(bearer, operation));
   if (stranger !== undefined) {
-    return answer(stranger);
+    return answer(JSON.parse(stranger));
   }
   const body = await readRecord(request, MAX_BODY_BYTES);
   if (typeof body === "string") {
@@ -81,11 +79,10 @@ async function operate(request: Request, operation: string, behind: Behind): Pro
   if (sent.operation !== operation) {
     return answer(refused("INVALID", "operation", "operation must be the path's, or absent"));
   }
-  const read = readRequest(sent);
-  if (read.refused !== undefined) {
-    return answer(read.refused);
-  }
-  return answer(denial(read.request.key) ?? (await behind.call(read.request)));
+  const { request: admitted, refused: refusal }: Reading = JSON.parse(
+    guarded(() => behind.door.admit(bearer, operation, textOf(sent))),
+  );
+  return answer(admitted === undefined ? refusal : await behind.call(admitted));
 }
 
 function unreadable(body: Extract<Body, string>): Response {

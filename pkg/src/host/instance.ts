@@ -38,21 +38,25 @@ function isTrap(error: unknown): boolean {
   return error instanceof WebAssembly.RuntimeError || error instanceof RangeError;
 }
 
+const bigintAsText = (_: string, value: unknown) =>
+  typeof value === "bigint" ? String(value) : value;
+
 /** What was sent, as text: the core says what is wrong with it. */
 export function textOf(sent: unknown): string {
   try {
-    return JSON.stringify(sent) ?? "";
+    return JSON.stringify(sent, bigintAsText) ?? "";
   } catch {
     return "";
   }
 }
 
-/** What the protocol knows of what was sent, or why no host would carry it out. */
-export function readRequest(
-  sent: unknown,
-):
+/** What the protocol knows of what was sent, or why it is not carried out. */
+export type Reading =
   | { readonly request: WireRequest; readonly refused?: undefined }
-  | { readonly refused: WireResponse } {
+  | { readonly request?: undefined; readonly refused: WireResponse };
+
+/** Reads what was sent. */
+export function readRequest(sent: unknown): Reading {
   return JSON.parse(guarded(() => wasm.readRequest(textOf(sent))));
 }
 

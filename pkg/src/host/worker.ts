@@ -67,7 +67,7 @@ export default class LeaseWorker extends WorkerEntrypoint<Env> {
   /** By a service binding, which needs no token: carries out one request of the protocol. */
   async call(request: unknown): Promise<WireResponse> {
     const read = readRequest(request);
-    return read.refused ?? this.#forward(read.request);
+    return read.request === undefined ? read.refused : this.#forward(read.request);
   }
 
   async #forward(request: WireRequest): Promise<WireResponse> {

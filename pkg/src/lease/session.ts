@@ -1,12 +1,13 @@
 import type { Holder } from "#client-wasm";
 import { ask } from "./ask.js";
-import type { LeaseBackend, WireResponse } from "./backend.js";
+import type { LeaseBackend } from "./backend.js";
 import { type Clock, unref } from "./clock.js";
 import { type Deferred, deferred } from "./deferred.js";
 import {
   type BackendError,
   checked,
   type Failure,
+  invalid,
   LeaseError,
   toLeaseError,
   withStack,
@@ -52,7 +53,11 @@ export class Session {
   #state: LeaseState | "acquiring" | "failed" = "acquiring";
   #id = "";
   #fence = 0n;
-  #lease: Lease | undefined;
+  #slot = 0;
+  #wanted = 0;
+  readonly #terms: SessionTerms;
+  /** The leases of the one grant that are not given back. */
+  readonly #leases = new Set<Lease>();
   #loss: LeaseError | undefined;
 
   readonly #around: Surroundings;
@@ -78,16 +83,13 @@ export class Session {
   readonly #untold: (() => void)[] = [];
   #isTelling = false;
 
-  constructor(
-    around: Surroundings,
-    machine: Holder,
-    lease: { readonly key: string; readonly holder: string; readonly ttlMs: number },
-  ) {
+  constructor(around: Surroundings, machine: Holder, terms: SessionTerms) {
     this.#around = around;
     this.#machine = machine;
-    this.key = lease.key;
-    this.holder = lease.holder;
-    this.#ttlMs = lease.ttlMs;
+    this.key = terms.key;
+    this.holder = terms.holder;
+    this.#ttlMs = terms.ttlMs;
+    this.#terms = terms;
   }
 
   /** Sends the first attempt. The promise is of the lease. */
@@ -141,8 +143,41 @@ export class Session {
     return this.#machine?.isOverdue(clock.monotonic(), clock.wall()) ?? false;
   }
 
-  get lease(): Lease | undefined {
-    return this.#lease;
+  /** The leases of this grant that are not given back. */
+  get leases(): Iterable<Lease> {
+    return this.#leases;
+  }
+
+  /** Whether more than one is. */
+  get isShared(): boolean {
+    return this.#leases.size > 1;
+  }
+
+  /** Whether the grant can be shared by whoever asks like this. */
+  isSharedBy({ key, holder, limit }: SessionTerms): boolean {
+    const own = this.#terms;
+    const isAlike = own.key === key && own.holder === holder && own.limit === limit;
+    return isAlike && own.reentrant === true && this.isTrusted;
+  }
+
+  /** Another lease of this grant. */
+  share(): Lease {
+    const lease = Lease.open(this);
+    this.#leases.add(lease);
+    return lease;
+  }
+
+  /** Gives one of several leases of this grant back. */
+  leave(lease: Lease): boolean {
+    return this.isShared && this.#leases.delete(lease);
+  }
+
+  get slot(): number {
+    return this.#slot;
+  }
+
+  get wanted(): number {
+    return this.#wanted;
   }
 
   get fence(): bigint {
@@ -171,7 +206,7 @@ export class Session {
 
   /** The reason why the lease is not held, or nothing while it is. */
   notHeld(): LeaseError | undefined {
-    return this.isHeld ? undefined : (this.#loss ?? this.#lost(this.#state));
+    return this.isHeld ? undefined : (this.#loss ?? this.lost(this.#state));
   }
 
   renew(ttlMs: number | undefined, limits: CallLimits): Promise<void> {
@@ -241,6 +276,15 @@ export class Session {
       },
       (machine, monotonic, wall) => machine.transfer(monotonic, wall, toHolder, ttlMs),
     );
+  }
+
+  /** Without a value, it is deleted. */
+  setEntry(_name: string, _value: string | undefined, limits: CallLimits): Promise<void> {
+    return this.#within(limits, () => Promise.reject(invalid("setEntry", "is not served yet")));
+  }
+
+  finish(_result: string, _keepMs: number, limits: CallLimits): Promise<void> {
+    return this.#within(limits, () => Promise.reject(invalid("finish", "is not served yet")));
   }
 
   #within<T>(limits: CallLimits, begin: () => Promise<T>): Promise<T> {
@@ -391,30 +435,39 @@ export class Session {
       case "jeopardy":
       case "safe": {
         const { type, remainingMs } = event;
-        this.#notify(new LeaseNotice(type, remainingMs), (lease) => ({
-          type,
-          key,
-          lease,
-          remainingMs,
-        }));
+        this.#notify(
+          () => new LeaseNotice(type, remainingMs),
+          (lease) => ({
+            type,
+            key,
+            lease,
+            remainingMs,
+          }),
+        );
         break;
       }
       case "renewfailed": {
         const { type, remainingMs } = event;
         const error = this.#error(event);
-        this.#notify(new LeaseNotice(type, remainingMs, error), (lease) => ({
-          type,
-          key,
-          lease,
-          remainingMs,
-          error,
-        }));
+        this.#notify(
+          () => new LeaseNotice(type, remainingMs, error),
+          (lease) => ({
+            type,
+            key,
+            lease,
+            remainingMs,
+            error,
+          }),
+        );
         break;
       }
       case "lost": {
         const { type } = event;
-        const error = this.#loss ?? this.#lost(event.reason);
-        this.#notify(new LeaseNotice(type, 0, error), (lease) => ({ type, key, lease, error }));
+        const error = this.#loss ?? this.lost(event.reason);
+        this.#notify(
+          () => new LeaseNotice(type, 0, error),
+          (lease) => ({ type, key, lease, error }),
+        );
         break;
       }
       case "released":
@@ -462,17 +515,16 @@ export class Session {
   }
 
   #hold(id: string, fence: string, remainingMs: number): void {
-    const lease = Lease.open(this);
+    const lease = this.share();
     this.#id = id;
     this.#fence = BigInt(fence);
-    this.#lease = lease;
     this.#enter();
     this.#granted.resolve(lease);
     this.#say({ type: "granted", key: this.key, lease, remainingMs });
   }
 
   #lose(reason: string): void {
-    this.#loss = this.#lost(reason);
+    this.#loss = this.lost(reason);
     this.#leave("lost");
     this.#confirming?.resolve({ released: false, reason });
   }
@@ -515,7 +567,8 @@ export class Session {
       : failure;
   }
 
-  #lost(reason: string): LeaseError {
+  /** The error that says so. */
+  lost(reason: string): LeaseError {
     return toLeaseError({ code: "LOST", reason }, { key: this.key, fence: this.#fence });
   }
 
@@ -573,10 +626,9 @@ export class Session {
     guarded(() => controller?.abort());
   }
 
-  #answered(attempt: number, response: WireResponse): void {
+  #answered(attempt: number, response: string): void {
     this.#attempts.delete(attempt);
-    const text = JSON.stringify(response);
-    this.#step((machine, monotonic, wall) => machine.answered(monotonic, wall, attempt, text));
+    this.#step((machine, monotonic, wall) => machine.answered(monotonic, wall, attempt, response));
   }
 
   #failed(attempt: number, error: BackendError): void {
@@ -585,7 +637,8 @@ export class Session {
     }
     const { delivery, retryAfterMs, verdict, message } = error;
     if (verdict !== undefined) {
-      this.#answered(attempt, { v: 1, outcome: "refused", ...verdict, message });
+      const refusal = { v: 1, outcome: "refused", ...verdict, message };
+      this.#answered(attempt, JSON.stringify(refusal));
       return;
     }
     this.#attempts.delete(attempt);
@@ -602,12 +655,9 @@ export class Session {
     }
   }
 
-  #notify(notice: LeaseNotice | undefined, describe: (lease: Lease) => LeaseEvent): void {
-    const lease = this.#lease;
-    if (lease !== undefined) {
-      if (notice !== undefined) {
-        this.#untold.push(() => lease.dispatchEvent(notice));
-      }
+  #notify(notice: (() => LeaseNotice) | undefined, describe: (lease: Lease) => LeaseEvent): void {
+    for (const lease of this.#leases) {
+      this.#untold.push(() => notice && lease.dispatchEvent(notice()));
       this.#say(describe(lease));
     }
   }
@@ -627,6 +677,16 @@ export class Session {
     }
     this.#isTelling = false;
   }
+}
+
+/** What a session is about. */
+export interface SessionTerms {
+  readonly key: string;
+  readonly holder: string;
+  readonly ttlMs: number;
+  readonly limit?: number;
+  /** Whether the grant may be shared by re-entry. */
+  readonly reentrant?: boolean;
 }
 
 type Input = (machine: Holder, monotonic: number, wall: number) => Step;

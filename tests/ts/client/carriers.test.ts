@@ -131,7 +131,11 @@ function namespace(stub: Stub) {
 }
 
 test("a Durable Object is called by RPC with the request alone, one object per key", async () => {
-  const answer = { v: 1, outcome: "inspected" };
+  const answer = {
+    v: 1,
+    outcome: "state",
+    state: { key: "k", revision: "0", holders: [], waiters: 0 },
+  };
   const seen: unknown[][] = [];
   const objects = namespace({
     call: async (...args) => {
@@ -261,7 +265,11 @@ test("a call by RPC is left when its answer is awaited no more", async () => {
 });
 
 test("via fetch posts to the object", async () => {
-  const answer = { v: 1, outcome: "inspected" };
+  const answer = {
+    v: 1,
+    outcome: "state",
+    state: { key: "k", revision: "0", holders: [], waiters: 0 },
+  };
   const urls: string[] = [];
   const objects = namespace({
     fetch: async (url, init) => {

@@ -170,7 +170,6 @@ const ASKED: readonly (readonly [string, unknown, string, RegExp])[] = [
   ["something else", { colour: 1 }, "colour", /is no option here; these are: signal, timeoutMs/],
   ["a signal of null", { signal: null }, "signal", /must be an AbortSignal, not null/],
   ["a controller", { signal: new AbortController() }, "signal", /pass its \.signal/],
-  ["a flag in words", { reentrant: "false" }, "reentrant", /must be true or false, not text/],
   ["a renewal of null", { renewal: null }, "renewal", /must be an object/],
   ["a misspelt part", { renewal: { T1: 0.5 } }, "T1", /t1 was meant/],
 ];

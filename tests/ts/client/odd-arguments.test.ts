@@ -124,7 +124,7 @@ const each = (names: readonly string[], call: (options: object) => unknown) =>
   Object.fromEntries(names.map((name) => [name, (odd: unknown) => call({ [name]: odd })]));
 
 const LIMITS = ["signal", "timeoutMs"];
-const ACQUIRE = [...LIMITS, "ttlMs", "waitMs", "holder", "reentrant", "renew", "renewal"];
+const ACQUIRE = [...LIMITS, "ttlMs", "waitMs", "holder", "renew", "renewal"];
 const OPTIONS = ["holder", "waitUntil", "clock", "ttlMs", "waitMs", "onEvent", "keepProcessAlive"];
 const HANDLE = ["v", "key", "holder", "id", "fence", "ttlMs"];
 const URLS = { url: "http://127.0.0.1:9", token: "token" };
@@ -155,6 +155,18 @@ const CALLS: Readonly<Record<string, Readonly<Record<string, Call>>>> = {
   run: {
     key: (odd: string) => client().run(odd, () => {}),
     options: (odd: object) => client().run("k", odd, () => {}),
+  },
+  acquireAll: {
+    keys: (odd: never) => client().acquireAll(odd),
+    key: (odd: string) => client().acquireAll(["a", odd]),
+    options: (odd: object) => client().acquireAll(["k"], odd),
+    ...each(ACQUIRE, (options) => client().acquireAll(["k"], options)),
+    "runAll's keys": (odd: never) => client().runAll(odd, () => {}),
+    "runAll's options": (odd: object) => client().runAll(["k"], odd, () => {}),
+  },
+  close: {
+    options: (odd: object) => client().close(odd),
+    ...each(["timeoutMs"], (options) => client().close(options)),
   },
   resume: {
     handle: (odd: never) => client().resume(odd),

@@ -73,7 +73,7 @@ for (const text of ["café", "cafe\u0301", "ключ🔒", "\0x", 'a"b\\c\n', "{
     assert.equal(lease.key, text);
     assert.equal(host.requests[0]?.request.key, text);
     assert.equal(host.requests[0]?.request.holder, text);
-    assert.equal((await within(clock, 20, client.inspect(text)))?.holder, text);
+    assert.equal((await within(clock, 20, client.inspect(text)))?.holders[0]?.holder, text);
   });
 }
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Workers } from "./harness.ts";
-import { acquire, type Host, release, renew, request } from "./host.ts";
+import { acquire, type Host, look, release, renew } from "./host.ts";
 
 let workers: Workers;
 /** The object of the key. */
@@ -42,7 +42,7 @@ for (const [how, end] of ends) {
       assert.notEqual(await object(name).life(), before, "the object really is another");
     }
     assert.equal((await object(name).call(renew(name, { lease, ttlMs }))).outcome, "renewed");
-    const info = await object(name).call(request("inspect", name));
+    const info = await look(object(name), name);
     assert.deepEqual([info.holder, info.fence], ["alice", fence]);
     const replay = await object(name).call(asked);
     assert.deepEqual([replay.lease, replay.fence, replay.replayed], [lease, fence, true]);
@@ -99,7 +99,7 @@ describe("storage", () => {
     await assert.rejects(waiting, /disk full/, "told to ask again");
     assert.equal((await host.sql("SELECT * FROM waiters")).length, 1, "its place is kept");
     await host.sql("DROP TRIGGER full");
-    assert.equal((await host.call(request("inspect", "half-way"))).holder, "alice");
+    assert.equal((await look(host, "half-way")).holder, "alice");
   });
 
   test("fences are exact beyond 2^53", async () => {
@@ -110,7 +110,7 @@ describe("storage", () => {
     await host.abort().catch(() => {});
     assert.equal((await host.call(acquire("large fences"))).fence, "9007199254740994");
     await host.abort().catch(() => {});
-    assert.equal((await host.call(request("inspect", "large fences"))).fence, "9007199254740994");
+    assert.equal((await look(host, "large fences")).fence, "9007199254740994");
     await host.sql("UPDATE keys SET fence = '18446744073709551615', lease = NULL");
     await host.abort().catch(() => {});
     const last = await host.call(acquire("large fences"));
@@ -148,7 +148,7 @@ describe("storage", () => {
     await host.abort().catch(() => {});
     await assert.rejects(host.call(acquire("other version")), /another version/);
     await host.sql("UPDATE meta SET value = '1' WHERE name = 'schema'");
-    assert.equal((await host.call(request("inspect", "other version"))).fence, "1");
+    assert.equal((await look(host, "other version")).fence, "1");
   });
 });
 
@@ -169,7 +169,7 @@ describe("a trap", () => {
     const { lease } = kept;
     assert.equal((await broken.call(renew("trapped", { lease }))).outcome, "renewed");
     assert.equal((await broken.call(acquire("new"))).fence, "1");
-    const info = await other.call(request("inspect", "beside"));
+    const info = await look(other, "beside");
     assert.deepEqual([info.holder, info.fence], ["alice", "1"]);
     assert.equal((await other.call(renew("beside", { lease: beside.lease }))).outcome, "renewed");
   });
@@ -203,8 +203,8 @@ describe("the clock", () => {
     await host.skew(0);
     assert.equal((await host.call(renew("back", { lease, ttlMs: 2_000 }))).outcome, "renewed");
     await host.abort().catch(() => {});
-    const { ttlMs } = await host.call(request("inspect", "back"));
-    assert.ok(ttlMs !== undefined && ttlMs <= 2_000, `${ttlMs} ms`);
+    const { remainingMs } = await look(host, "back");
+    assert.ok(remainingMs !== undefined && remainingMs <= 2_000, `${remainingMs} ms`);
     await host.skew(3_602_001);
     const next = await host.call(acquire("back", { holder: "bob" }));
     assert.deepEqual([next.outcome, next.fence], ["granted", "2"]);

@@ -49,13 +49,16 @@ test("transfer hands over with a new id and a higher fence, and the old id is de
 
 test("inspect tells who holds the key, revoke ends it, the old holder learns", async () => {
   const host = object("operator");
-  assert.deepEqual(await host.call(request("inspect", "operator")), { v: 1, outcome: "inspected" });
+  const none = { key: "operator", revision: "0", holders: [], waiters: 0 };
+  const absent = { v: 1, outcome: "state", state: none };
+  assert.deepEqual(await host.call(request("inspect", "operator")), absent);
   const { lease } = await host.call(acquire("operator"));
   const info = await host.call(request("inspect", "operator"));
-  assert.deepEqual([info.holder, info.fence, info.waiters], ["alice", "1", 0]);
-  assert.ok(!("lease" in info), "whoever may look may not act");
+  const [holder] = info.state?.holders ?? [];
+  assert.deepEqual([holder?.holder, holder?.fence, info.state?.waiters], ["alice", "1", 0]);
+  assert.ok(!JSON.stringify(info).includes(String(lease)), "whoever may look may not act");
   const revoked = await host.call(request("revoke", "operator"));
-  assert.equal(revoked.revoked, true);
+  assert.equal(revoked.revoked, 1);
   const after = await host.call(renew("operator", { lease }));
   assert.deepEqual([after.outcome, after.reason], ["not-holder", "revoked"]);
 });
@@ -82,9 +85,10 @@ test("whatever is sent, the answer is a value that names the field", async () =>
     ["request", undefined],
     ["request", "acquire"],
     ["request", []],
+    ["v", {}],
     ["v", acquire("invalid", { v: 2 })],
     ["v", acquire("invalid", { v: "1" })],
-    ["operation", acquire("invalid", { operation: "steal" })],
+    ["operation", acquire("invalid", { operation: "grab" })],
     ["operation", acquire("invalid", { operation: 7 })],
     ["key", acquire("invalid", { key: undefined })],
     ["key", acquire("")],
@@ -93,17 +97,16 @@ test("whatever is sent, the answer is a value that names the field", async () =>
     ["key", acquire("invalid", { key: 12345 })],
     ["op", acquire("invalid", { op: undefined })],
     ["op", acquire("invalid", { op: "xyz" })],
-    ["request", acquire("invalid", { op: 5n })],
+    ["op", acquire("invalid", { op: 5n })],
     ["lease", acquire("invalid", { lease: undefined })],
     ["lease", acquire("invalid", { lease: {} })],
     ["holder", acquire("invalid", { holder: "" })],
     ["holder", acquire("invalid", { holder: "x".repeat(257) })],
     ["holder", acquire("invalid", { holder: "\udc00" })],
-    ...[0, -1, 1.5, 99, 86_400_001, 2 ** 31 * 1e9, "10s", true].map((ttlMs): [string, unknown] => [
-      "ttlMs",
-      acquire("invalid", { ttlMs }),
-    ]),
-    ...[-1, 0.5, 86_400_001, "0", {}].map((waitMs): [string, unknown] => [
+    ...[0, -1, 1.5, 99, 86_400_001, 2 ** 31 * 1e9, Number.NaN, Infinity, "10s", 1000n, true].map(
+      (ttlMs): [string, unknown] => ["ttlMs", acquire("invalid", { ttlMs })],
+    ),
+    ...[-1, 0.5, 86_400_001, Number.NaN, Infinity, "0", {}].map((waitMs): [string, unknown] => [
       "waitMs",
       acquire("invalid", { waitMs }),
     ]),
@@ -139,6 +142,7 @@ test("keys and names are kept byte for byte", async () => {
   const again = shard();
   for (const key of texts) {
     const info = await again.call(request("inspect", key));
-    assert.deepEqual([info.holder, info.fence], [nameFor(key), "1"], JSON.stringify(key));
+    const [holder] = info.state?.holders ?? [];
+    assert.deepEqual([holder?.holder, holder?.fence], [nameFor(key), "1"], JSON.stringify(key));
   }
 });

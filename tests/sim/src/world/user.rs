@@ -185,7 +185,6 @@ impl World {
         } else {
             Span::from_micros(self.rng.magnitude(1_000, longest.min(60_000_000)))
         };
-        config.reentrant = self.rng.per_mille(200);
         config.renewal = match self.rng.below(10) {
             0 | 1 => None,
             2 => Some(Schedule {

@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 use leasehold::access::Entry;
 use leasehold::host::HostConfig;
 use leasehold::layout::Layout;
-use leasehold::name::{HolderName, Key};
-use leasehold::protocol::{MAX_POLL, MAX_TTL, MAX_WAIT, MIN_TTL};
+use leasehold::name::{EntryName, Fingerprint, HolderName, Key};
+use leasehold::protocol::{
+    Limit, MAX_ENTRIES, MAX_ENTRIES_BYTES, MAX_KEEP, MAX_LISTED, MAX_POLL, MAX_RESULT_BYTES,
+    MAX_TTL, MAX_VALUE_BYTES, MAX_WAIT, MIN_KEEP, MIN_TTL,
+};
 
 /// Each row's numbers, by what the row is about.
 fn documented() -> BTreeMap<&'static str, Vec<u64>> {
@@ -36,6 +39,24 @@ fn every_limit_is_documented_as_it_is() {
             vec![ms(MIN_TTL), ms(MAX_TTL)],
         ),
         ("`waitMs`, a wait", vec![0, ms(MAX_WAIT)]),
+        (
+            "`limit`, holders of one key",
+            vec![1, Limit::MOST.holders().into()],
+        ),
+        ("an entry's name", vec![1, count(EntryName::MAX_BYTES)]),
+        ("an entry's value, JSON", vec![count(MAX_VALUE_BYTES)]),
+        ("entries of one lease", vec![count(MAX_ENTRIES)]),
+        (
+            "entries of one key, together",
+            vec![count(MAX_ENTRIES_BYTES)],
+        ),
+        ("a result, JSON", vec![count(MAX_RESULT_BYTES)]),
+        (
+            "`keepMs`, how long a result is kept",
+            vec![ms(MIN_KEEP), ms(MAX_KEEP)],
+        ),
+        ("a fingerprint", vec![1, count(Fingerprint::MAX_BYTES)]),
+        ("keys in one answer to `list`", vec![count(MAX_LISTED)]),
         ("one request's wait at the host", vec![ms(MAX_POLL)]),
         (
             "a waiter's place between two requests",

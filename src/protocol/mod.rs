@@ -10,7 +10,8 @@ pub mod wire;
 
 pub use crate::invalid::{Field, Invalid};
 pub use limits::{
-    MAX_POLL, MAX_TTL, MAX_WAIT, MIN_TTL, check_ttl, check_wait, parse_ttl, parse_wait,
+    MAX_POLL, MAX_TTL, MAX_WAIT, MIN_TTL, check_ttl, check_wait, longest_poll, parse_ttl,
+    parse_wait,
 };
 pub use refusal::{Code, Refusal};
 

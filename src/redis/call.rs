@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use super::command::{Invocation, Prefix, channel};
 use super::reply::{Answer, Reply, ReplyError};
 use crate::holder::Config;
-use crate::protocol::{MAX_POLL, Operation, Request, Response};
+use crate::protocol::{Operation, Request, Response, longest_poll};
 use crate::time::{Instant, Span};
 
 /// The first gap between two polls of a waiter; it doubles from there.
@@ -27,6 +27,8 @@ pub struct Call {
     channel: String,
     /// How much longer the waiter is willing to wait, as of now here.
     wait: Span,
+    /// The longest that this request may be kept waiting.
+    poll: Span,
     /// When the server first said that this request has to wait, by its clock.
     queued_at: Option<Instant>,
     polls: u32,
@@ -56,6 +58,9 @@ pub enum Step {
         command: Vec<String>,
         /// How long the reply may take.
         timeout: Span,
+        /// Whether the reply before has proved that nothing of this call was carried out so far: it
+        /// counts from here.
+        afresh: bool,
     },
 }
 
@@ -63,15 +68,15 @@ impl Call {
     /// A call for `request`. `key_locking` says whether this server knows the key-locking flag, as
     /// far as is known: an earlier call's [`Call::key_locking`].
     pub fn new(prefix: &Prefix, request: &Request, key_locking: bool) -> Self {
-        let wait = match &request.operation {
-            Operation::Acquire(acquire) => acquire.wait,
+        let (wait, poll) = match &request.operation {
+            Operation::Acquire(acquire) => (acquire.wait, longest_poll(acquire.ttl)),
             Operation::Cancel
             | Operation::Inspect
             | Operation::Release(_)
             | Operation::Renew { .. }
             | Operation::Revoke
             | Operation::Transfer(_)
-            | Operation::Verify(_) => Span::ZERO,
+            | Operation::Verify(_) => (Span::ZERO, Span::ZERO),
         };
         Self {
             invocation: Invocation::new(prefix, request),
@@ -79,6 +84,7 @@ impl Call {
             by_text: false,
             channel: channel(prefix, request.op),
             wait,
+            poll,
             queued_at: None,
             polls: 0,
             last_look: false,
@@ -93,9 +99,19 @@ impl Call {
 
     /// The next command: at the start, and after a [`Step::Rest`].
     pub fn poll(&mut self) -> Step {
+        self.send(false)
+    }
+
+    /// The same command in another form, since the server has refused the one before as a whole.
+    fn resend(&mut self) -> Step {
+        self.send(self.queued_at.is_none())
+    }
+
+    fn send(&self, afresh: bool) -> Step {
         Step::Send {
             command: self.invocation.command(self.by_text, self.key_locking),
             timeout: Config::OP_TIMEOUT,
+            afresh,
         }
     }
 
@@ -115,12 +131,12 @@ impl Call {
             // Only once: a script sent as text cannot be missing.
             Err(ReplyError::NoScript) if !self.by_text => {
                 self.by_text = true;
-                self.poll()
+                self.resend()
             }
             Err(ReplyError::NoKeyLocking) if self.key_locking => {
                 self.key_locking = false;
                 self.by_text = false;
-                self.poll()
+                self.resend()
             }
             Err(ReplyError::Refused(refusal)) => Step::Done(Response::Refused(refusal)),
             Err(ReplyError::NoScript | ReplyError::NoKeyLocking | ReplyError::Unreadable) => {
@@ -132,14 +148,14 @@ impl Call {
     fn queued(&mut self, ahead: u32, left: Span, at: Instant) -> Step {
         self.by_text = false;
         let queued_at = *self.queued_at.get_or_insert(at);
-        let patience = self.wait.min(MAX_POLL).saturating_sub(at.since(queued_at));
+        let patience = self.wait.min(self.poll).saturating_sub(at.since(queued_at));
         if !patience.is_zero() {
             return Step::Rest {
                 gap: self.gap(ahead, left).min(patience),
                 channel: self.channel.clone(),
             };
         }
-        if self.wait > MAX_POLL {
+        if self.wait > self.poll {
             return Step::Done(Response::Queued {
                 ahead,
                 retry_after: Span::ZERO,

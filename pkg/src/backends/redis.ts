@@ -48,7 +48,13 @@ type Step =
   | { readonly type: "done"; readonly response: WireResponse }
   | { readonly type: "failed" }
   | { readonly type: "rest"; readonly gapMs: number; readonly channel: string }
-  | { readonly type: "send"; readonly command: string[]; readonly timeoutMs: number };
+  | {
+      readonly type: "send";
+      readonly command: string[];
+      readonly timeoutMs: number;
+      /** Whether nothing of the call was carried out before. */
+      readonly afresh: boolean;
+    };
 
 class RedisHost implements LeaseBackend {
   readonly capabilities: Capabilities = {
@@ -67,7 +73,7 @@ class RedisHost implements LeaseBackend {
     this.#prefix = prefix;
   }
 
-  async call(request: WireRequest, { signal }: CallOptions): Promise<WireResponse> {
+  async call(request: WireRequest, { signal, resending }: CallOptions): Promise<WireResponse> {
     const begun = this.#begin(request);
     if (!(begun instanceof RedisCall)) return begun.response;
     const waker = new Waker(this.#connection, signal);
@@ -86,6 +92,7 @@ class RedisHost implements LeaseBackend {
             step = begun.poll() as Step;
             break;
           case "send":
+            if (step.afresh) resending?.();
             step = await this.#exchange(begun, step.command, step.timeoutMs, signal);
         }
       }

@@ -305,6 +305,22 @@ fn a_missing_script_is_sent_as_text_once() {
 }
 
 #[test]
+fn what_was_refused_as_a_whole_counts_from_where_it_is_sent_again() {
+    let afresh = |step: Step| match step {
+        Step::Send { afresh, .. } => afresh,
+        other => panic!("nothing is sent: {other:?}"),
+    };
+    let mut first = call(acquire("a", 1, 1_000, 9_000));
+    assert!(!afresh(first.poll()), "nothing was sent before");
+    assert!(afresh(first.replied(&error(NOSCRIPT))));
+    assert!(afresh(first.replied(&error(NO_FLAG))));
+    // From the first answer on a script has run: what is missing later was there before.
+    queued(&mut first, "1", "9000", 50_000);
+    assert!(!afresh(first.poll()));
+    assert!(!afresh(first.replied(&error(NOSCRIPT))));
+}
+
+#[test]
 fn a_refused_flag_is_left_out_from_then_on() {
     let before_7 =
         "ERR Error compiling script (new function): user_script:1: unexpected symbol near '#'";

@@ -163,13 +163,12 @@ impl Bench {
 
     /// The lease, or nothing if the request waits.
     fn acquire(&mut self, key: usize, wait: Span) -> Option<LeaseId> {
-        let acquire = Acquire {
-            holder: HolderName::parse("worker-1").expect("a name"),
-            lease: LeaseId::from_bits(self.id()),
-            ttl: TTL,
+        let acquire = Acquire::new(
+            HolderName::parse("worker-1").expect("a name"),
+            LeaseId::from_bits(self.id()),
+            TTL,
             wait,
-            reentrant: false,
-        };
+        );
         match self.ask(key, Operation::Acquire(acquire)) {
             Some(Response::Granted(granted)) => Some(granted.lease),
             None => None,

@@ -128,6 +128,7 @@ extern crate alloc;
 
 pub mod access;
 pub mod clock;
+pub mod decimal;
 pub mod fence;
 mod hash;
 pub mod holder;

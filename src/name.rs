@@ -62,11 +62,27 @@ bounded_name! {
 }
 
 bounded_name! {
-    /// Who holds a lease: a name for people and for the explicit by-name mode, not a credential.
+    /// Who holds a lease: a name for people, not a credential.
     HolderName, Field::Holder, 256
 }
 
+bounded_name! {
+    /// What an entry of a grant is called.
+    EntryName, Field::Name, 128
+}
+
+bounded_name! {
+    /// What tells the inputs of a piece of work apart: two runs over one key must have the same.
+    Fingerprint, Field::Fingerprint, 128
+}
+
 impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl fmt::Debug for EntryName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.0, f)
     }
@@ -76,6 +92,13 @@ impl fmt::Debug for Key {
 impl fmt::Debug for HolderName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("HolderName(..)")
+    }
+}
+
+/// Prints no character: it may be made of the work's input.
+impl fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Fingerprint(..)")
     }
 }
 

@@ -10,48 +10,28 @@ use leasehold::protocol::{Code, Ended, Operation, Response};
 
 /// Answers to a question about fence 5, held for 30 s, that say nothing of it.
 fn foreign() -> Vec<(&'static str, Response)> {
-    let about = |value| Some(fence(value));
     vec![
-        (
-            "renewed, of the fence before",
-            Response::Renewed {
-                about: about(4),
-                ttl: ms(30_000),
-            },
-        ),
-        (
-            "renewed, of the next fence",
-            Response::Renewed {
-                about: about(6),
-                ttl: ms(30_000),
-            },
-        ),
-        (
-            "renewed, of no fence",
-            Response::Renewed {
-                about: None,
-                ttl: ms(30_000),
-            },
-        ),
+        ("renewed, of the fence before", renewed_of(4, 30_000)),
+        ("renewed, of the next fence", renewed_of(6, 30_000)),
+        ("renewed, of no fence", renewed(30_000)),
         (
             "renewed for longer than was ever asked for",
-            Response::Renewed {
-                about: about(5),
-                ttl: ms(30_001),
-            },
+            renewed_of(5, 30_001),
         ),
         (
             "not the holder, of the fence before",
-            Response::NotHolder {
-                about: about(4),
-                ended: Ended::Revoked,
-            },
+            not_holder_of(4, Ended::Revoked),
         ),
         ("not the holder, of no fence", not_holder(Ended::Revoked)),
-        ("released", Response::Released { about: about(5) }),
+        (
+            "released",
+            Response::Released {
+                about: Some(fence(5)),
+            },
+        ),
         ("granted, under another fence", granted(LEASE, 3, 30_000)),
         ("granted, another lease", granted(77, 6, 30_000)),
-        ("revoked", Response::Revoked(true)),
+        ("revoked", Response::Revoked(1)),
     ]
 }
 
@@ -289,10 +269,7 @@ fn renewing_and_transferring() -> (Driver, leasehold::id::AttemptId) {
 #[test]
 fn renewed_beside_a_transfer_lengthens_the_term_that_it_falls_back_to() {
     let (mut driver, renewal) = renewing_and_transferring();
-    let response = Response::Renewed {
-        about: Some(fence(1)),
-        ttl: ms(10_000),
-    };
+    let response = renewed_of(1, 10_000);
     driver.input(1_020, Input::Answered(renewal, response));
     assert!(!driver.is_held(), "the transfer may have happened");
     driver.answer_to(is_transfer, 1_030, refused(Code::Unavailable, None));
@@ -303,10 +280,7 @@ fn renewed_beside_a_transfer_lengthens_the_term_that_it_falls_back_to() {
 
 #[test]
 fn not_holder_beside_a_transfer_decides_nothing() {
-    let gone = Response::NotHolder {
-        about: Some(fence(1)),
-        ended: Ended::Transferred,
-    };
+    let gone = not_holder_of(1, Ended::Transferred);
     let (mut driver, renewal) = renewing_and_transferring();
     driver.input(1_020, Input::Answered(renewal, gone.clone()));
     assert_eq!(driver.loss(), None);

@@ -50,8 +50,8 @@ fn answers() -> impl Strategy<Value = Response> {
         1 => (0_u32..5, span.clone()).prop_map(|(ahead, retry)| Response::Queued { ahead, retry_after: ms(retry) }),
         1 => prop::option::of(span).prop_map(|retry| refused(Code::Unavailable, retry)),
         1 => Just(refused(Code::Denied, None)),
-        1 => Just(Response::Inspected(None)),
-        1 => Just(Response::Revoked(true)),
+        1 => Just(free()),
+        1 => Just(Response::Revoked(1)),
     ]
 }
 
@@ -95,14 +95,12 @@ fn settings() -> impl Strategy<Value = (Config, bool)> {
     (
         100_u64..40_000,
         prop_oneof![Just(0_u64), 1_u64..60_000],
-        any::<bool>(),
         schedules,
         any::<bool>(),
     )
-        .prop_map(|(ttl, wait, reentrant, renewal, resume)| {
+        .prop_map(|(ttl, wait, renewal, resume)| {
             let config = Config {
                 wait: ms(wait),
-                reentrant,
                 renewal,
                 ..common::holding::config(ttl)
             };
@@ -121,8 +119,6 @@ struct Watch {
     valid_until: Instant,
     /// The longest term that was ever asked for.
     longest: Span,
-    /// Whether a grant may be one that another object of the holder has.
-    reentrant: bool,
     /// The attempt that the present input is about. Where its answer comes together with the end,
     /// the end comes first and drops it.
     reported: Option<AttemptId>,
@@ -144,16 +140,14 @@ impl Watch {
                 Response::Granted(granted),
                 Operation::Acquire(Acquire { lease, .. })
                 | Operation::Transfer(Transfer { lease, .. }),
-            ) if self.reentrant || granted.lease == *lease => {
-                (granted.ttl, granted.waited.min(now.since(*sent)))
-            }
+            ) if granted.lease == *lease => (granted.ttl, granted.waited.min(now.since(*sent))),
             (
-                Response::Renewed { about, ttl },
+                Response::Renewed { about, ttl, .. },
                 Operation::Renew { credential, .. } | Operation::Verify(credential),
             ) if *about == credential.fence => (*ttl, Span::ZERO),
             _ => return,
         };
-        if ttl > self.longest && !self.reentrant {
+        if ttl > self.longest {
             return;
         }
         // s + (ttl + min(w, r − s))·0.99 − 10 ms − lead, the lead being min(ttl / 20, 500 ms).
@@ -218,16 +212,12 @@ impl Watch {
 }
 
 fn check(config: Config, resume: bool, story: Vec<(u64, Happening)>) {
-    let reentrant = config.reentrant;
     let mut driver = if resume {
         Driver::resume(config, 500)
     } else {
         Driver::acquire(config)
     };
-    let mut watch = Watch {
-        reentrant,
-        ..Watch::default()
-    };
+    let mut watch = Watch::default();
     let mut now = Instant::from_millis(1_000);
     step(&mut driver, &mut watch, now, Input::Start);
     for (pause, happening) in story {

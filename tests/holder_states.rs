@@ -77,7 +77,8 @@ fn short(output: &Output) -> String {
             Operation::Inspect => "send inspect",
             Operation::Release(_) => "send release",
             Operation::Renew { .. } => "send renew",
-            Operation::Revoke => "send revoke",
+            Operation::Revoke { .. } => "send revoke",
+            Operation::Entry(_) | Operation::Finish(_) | Operation::Watch(_) => "send another",
             Operation::Transfer(_) => "send transfer",
             Operation::Verify(_) => "send verify",
         }

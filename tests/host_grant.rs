@@ -25,15 +25,6 @@ fn states() -> Vec<(&'static str, Server)> {
     ]
 }
 
-fn info(holder: &str, fence_value: u64, remaining_ms: u64, waiters: u32) -> Response {
-    Response::Inspected(Some(leasehold::protocol::Info {
-        holder: name(holder),
-        fence: fence(fence_value),
-        remaining: ms(remaining_ms),
-        waiters,
-    }))
-}
-
 /// Asks each state the same; the rows are in the order of [`states`].
 fn table(operation: &Operation, expected: [Response; 6]) {
     for ((state, mut server), expected) in states().into_iter().zip(expected) {
@@ -65,10 +56,10 @@ fn an_inspect_tells_who_holds() {
     table(
         &Operation::Inspect,
         [
-            Response::Inspected(None),
-            Response::Inspected(None),
+            free(),
+            free(),
             info("a", 1, 9_000, 0),
-            Response::Inspected(None),
+            free(),
             info("a", 1, 9_000, 1),
             info("b", 2, 2_500, 0),
         ],
@@ -119,9 +110,9 @@ fn a_transfer_needs_the_running_lease() {
 
 #[test]
 fn a_revoke_ends_whatever_runs() {
-    let [no, yes] = [false, true].map(Response::Revoked);
+    let [no, yes] = [0, 1].map(Response::Revoked);
     table(
-        &Operation::Revoke,
+        &Operation::Revoke { fence: None },
         [no.clone(), no.clone(), yes.clone(), no, yes.clone(), yes],
     );
 }
@@ -142,7 +133,7 @@ fn what_an_operation_leaves_behind() {
     // Of a held key without waiters, and of one with the waiter "b", who gets an offer of 3 s.
     let cases = [
         (release(11), nobody.clone(), b(3_000)),
-        (Operation::Revoke, nobody, b(3_000)),
+        (Operation::Revoke { fence: None }, nobody, b(3_000)),
         (
             transfer(by_lease(11), "d", 14, 5_000),
             Some(("d".to_string(), 2, 5_000, 0)),
@@ -192,6 +183,7 @@ fn an_answer_names_the_fence_that_was_asked_about() {
     };
     let mine = Some(fence(1));
     let renewed = |ttl| Response::Renewed {
+        wanted: 0,
         about: mine,
         ttl: ms(ttl),
     };
@@ -210,6 +202,7 @@ fn an_answer_names_the_fence_that_was_asked_about() {
     assert_eq!(server.ask(0, 52, release.clone()), released);
     assert_eq!(server.ask(0, 52, release), released);
     let gone = Response::NotHolder {
+        present: None,
         about: mine,
         ended: Ended::Released,
     };
@@ -235,6 +228,7 @@ fn an_id_with_another_grants_fence_opens_nothing() {
         for (op, operation) in (50..).zip(operations) {
             let mut server = held(10_000);
             let refused = Response::NotHolder {
+                present: None,
                 about: Some(fence(other)),
                 ended: Ended::Unknown,
             };
@@ -287,13 +281,9 @@ fn b10_renewing_what_has_expired_makes_nothing() {
 #[test]
 fn b76_the_fence_rises_with_every_grant_and_transfer_and_with_nothing_else() {
     let mut server = held(1_000);
-    // Renewed, verified, re-entered, asked again: still 1.
+    // Renewed, verified, asked again: still 1.
     server.ask(100, 2, renew(11, 2_000));
     server.ask(100, 3, verify(11));
-    assert_eq!(
-        server.ask(100, 4, reacquire("a", 12, 2_000)),
-        granted(11, 1, 2_000)
-    );
     assert_eq!(
         server.ask(100, 1, acquire("a", 11, 1_000, 0)),
         replayed(11, 1, 2_000)
@@ -321,32 +311,6 @@ fn b76_the_fence_rises_with_every_grant_and_transfer_and_with_nothing_else() {
         server.ask(2 * year, 10, acquire("f", 17, 100, 0)),
         granted(17, 6, 100)
     );
-}
-
-#[test]
-fn a_re_entrant_acquire_keeps_lease_and_fence_and_may_lengthen_the_term() {
-    let mut server = held(10_000);
-    assert_eq!(
-        server.ask(1_000, 2, reacquire("a", 12, 5_000)),
-        granted(11, 1, 9_000)
-    );
-    assert_eq!(
-        server.ask(1_000, 3, reacquire("a", 13, 20_000)),
-        granted(11, 1, 20_000)
-    );
-    assert_eq!(
-        server.ask(1_000, 4, reacquire("b", 14, 20_000)),
-        held_by("a", 20_000)
-    );
-    // Without the mode the same name is a stranger.
-    assert_eq!(
-        server.ask(1_000, 5, acquire("a", 15, 5_000, 0)),
-        held_by("a", 20_000)
-    );
-    assert_eq!(server.look(1_000), Some(("a".to_string(), 1, 20_000, 0)));
-    // Cancelling the re-entrant op gives nothing back: the lease was not its own.
-    server.post(1_000, 2, Operation::Cancel);
-    assert_eq!(server.look(1_000), Some(("a".to_string(), 1, 20_000, 0)));
 }
 
 #[test]
@@ -424,13 +388,12 @@ fn terms_at_the_ends_of_what_the_clock_can_say_do_not_wrap() {
     let mut server = Server::new();
     let far = u64::MAX / 1_000;
     server.input(far, HostInput::Tick);
-    let longest = Operation::Acquire(leasehold::protocol::Acquire {
-        holder: name("a"),
-        lease: lease(11),
-        ttl: MAX_TTL,
-        wait: Span::ZERO,
-        reentrant: false,
-    });
+    let longest = Operation::Acquire(leasehold::protocol::Acquire::new(
+        name("a"),
+        lease(11),
+        MAX_TTL,
+        Span::ZERO,
+    ));
     let answer = server.ask(far, 1, longest);
     assert!(matches!(answer, Response::Granted(_)), "{answer:?}");
 }

@@ -106,7 +106,7 @@ fn an_idle_keys_record_is_bounded() {
     for n in 0..1_000_u128 {
         server.ask(0, 20_000 + n, acquire("a", 30_000 + n, 1_000, 0));
         server.ask(0, 40_000 + n, release(30_000 + n));
-        server.ask(0, 50_000 + n, Operation::Revoke);
+        server.ask(0, 50_000 + n, Operation::Revoke { fence: None });
         server.ask(0, 60_000 + n, release(30_000 + n));
     }
     let record = &server.store.keys[&key("k")];

@@ -59,7 +59,7 @@ fn b88_a_newcomer_never_passes_a_queue() {
 fn b87_release_transfer_revoke_expiry_and_cancel_serve_the_next_in_the_same_step() {
     let ends: [(&str, u128, Operation); 3] = [
         ("release", 50, release(11)),
-        ("revoke", 50, Operation::Revoke),
+        ("revoke", 50, Operation::Revoke { fence: None }),
         ("cancel", 1, Operation::Cancel),
     ];
     for (what, bits, operation) in ends {

@@ -9,7 +9,7 @@ use leasehold::host::{HostConfig, HostInput, Margin, ReplyTo};
 use leasehold::id::{LeaseId, OpId};
 use leasehold::name::{HolderName, Key};
 use leasehold::protocol::{
-    Acquire, Credential, Ended, Granted, Held, Info, Operation, Request, Response, Transfer,
+    Acquire, Credential, Ended, Granted, Held, Operation, Request, Response, Transfer,
 };
 use leasehold::time::{Instant, Span};
 use proptest::prelude::*;
@@ -170,6 +170,8 @@ impl Entry {
 
     fn held(&self, now: Instant) -> Response {
         Response::Held(Held {
+            fence: None,
+            waiters: 0,
             holder: self.grant.as_ref().map(|grant| grant.holder.clone()),
             retry_after: self
                 .grant
@@ -227,6 +229,8 @@ impl Entry {
     fn granted(&self, now: Instant, waited: Span, replayed: bool) -> Response {
         let grant = self.grant.as_ref().expect("granted");
         Response::Granted(Granted {
+            slot: 0,
+            wanted: 0,
             lease: grant.lease,
             fence: Fence::from_value(self.fence),
             ttl: self.told(now),
@@ -278,6 +282,8 @@ impl Entry {
         let past = self.past.iter().find(|past| past.op == op)?;
         Some(match (past.won, past.ended) {
             (Some((lease, fence)), _) => Response::Granted(Granted {
+                slot: 0,
+                wanted: 0,
                 lease,
                 fence: Fence::from_value(fence),
                 ttl: Span::ZERO,
@@ -325,30 +331,34 @@ impl Entry {
         let answer = match operation {
             Operation::Acquire(acquire) => self.acquire(now, to, op, acquire, replies),
             Operation::Cancel => Some(self.cancel(now, op, replies)),
-            Operation::Inspect => {
-                Some(Response::Inspected(self.grant.as_ref().map(|grant| Info {
-                    holder: grant.holder.clone(),
-                    fence: Fence::from_value(self.fence),
-                    remaining: grant.expires.since(now),
-                    waiters: u32::try_from(self.queue.len()).expect("small"),
-                })))
-            }
+            Operation::Inspect => Some(self.grant.as_ref().map_or_else(free, |grant| {
+                let waiters = u32::try_from(self.queue.len()).expect("small");
+                let left = grant.expires.since(now).as_millis_floor();
+                info(grant.holder.as_str(), self.fence, left, waiters)
+            })),
             Operation::Release(credential) => Some(self.release(now, op, credential, replies)),
             Operation::Renew { credential, ttl } => Some(match self.shut(credential) {
                 Some(ended) => refusal(*credential, ended),
                 None => {
                     self.extend(*ttl, now);
                     Response::Renewed {
+                        wanted: 0,
                         about: credential.fence,
                         ttl: self.told(now),
                     }
                 }
             }),
-            Operation::Revoke => Some(Response::Revoked(self.revoke(now, op, replies))),
+            Operation::Revoke { .. } => {
+                Some(Response::Revoked(u32::from(self.revoke(now, op, replies))))
+            }
+            Operation::Entry(_) | Operation::Finish(_) | Operation::Watch(_) => {
+                unreachable!("not asked")
+            }
             Operation::Transfer(transfer) => Some(self.transfer(now, op, transfer)),
             Operation::Verify(credential) => Some(match self.shut(credential) {
                 Some(ended) => refusal(*credential, ended),
                 None => Response::Renewed {
+                    wanted: 0,
                     about: credential.fence,
                     ttl: self.told(now),
                 },
@@ -390,13 +400,9 @@ impl Entry {
         if self.denied.contains(&op) {
             return Some(self.held(now));
         }
-        let Some(grant) = &self.grant else {
+        if self.grant.is_none() {
             let holder = acquire.holder.clone();
             return Some(self.give(acquire.lease, op, holder, acquire.ttl, now, Span::ZERO));
-        };
-        if acquire.reentrant && grant.holder == acquire.holder {
-            self.extend(acquire.ttl, now);
-            return Some(self.granted(now, Span::ZERO, false));
         }
         if acquire.wait.is_zero() {
             self.deny(op);
@@ -522,6 +528,7 @@ enum Move {
 
 fn refusal(credential: Credential, ended: Ended) -> Response {
     Response::NotHolder {
+        present: None,
         about: credential.fence,
         ended,
     }
@@ -545,15 +552,14 @@ fn asked() -> impl Strategy<Value = (u128, Operation)> {
     let ttl = || prop_oneof![3 => 100_u64..10_000, 1 => 10_000_u64..100_000];
     let wait = prop_oneof![2 => Just(0_u64), 3 => 1_u64..20_000, 2 => 20_000_u64..60_000];
     prop_oneof![
-        8 => (1_u128..=8, holders(), ttl(), wait, prop::bool::weighted(0.2)).prop_map(|(op, holder, ttl, wait, reentrant)| {
-            (op, Operation::Acquire(Acquire { holder, lease: lease(100 + op), ttl: ms(ttl), wait: ms(wait), reentrant }))
+        8 => (1_u128..=8, holders(), ttl(), wait).prop_map(|(op, holder, ttl, wait)| {
+            (op, Operation::Acquire(Acquire::new(holder, lease(100 + op), ms(ttl), ms(wait))))
         }),
         2 => prop_oneof![1_u128..=8, 11_u128..=14].prop_map(|op| (op, Operation::Cancel)),
-        2 => (31_u128..=40).prop_map(|op| (op, Operation::Inspect)),
         4 => (21_u128..=30, credentials()).prop_map(|(op, credential)| (op, Operation::Release(credential))),
         4 => (31_u128..=40, credentials(), ttl())
             .prop_map(|(op, credential, ttl)| (op, Operation::Renew { credential, ttl: ms(ttl) })),
-        1 => (21_u128..=30).prop_map(|op| (op, Operation::Revoke)),
+        1 => (21_u128..=30).prop_map(|op| (op, Operation::Revoke { fence: None })),
         3 => (11_u128..=14, credentials(), holders(), ttl()).prop_map(|(op, credential, successor, ttl)| {
             (op, Operation::Transfer(Transfer { credential, successor, lease: lease(100 + op), ttl: ms(ttl) }))
         }),

@@ -130,8 +130,5 @@ fn when_the_fences_are_used_up_nothing_is_granted_and_nothing_is_lost() {
     server.ask(200, 51, release(11));
     refused(server.reply(waiter).expect("waiting is of no use"));
     refused(server.ask(300, 3, acquire("c", 13, 5_000, 0)));
-    assert_eq!(
-        server.ask(300, 4, Operation::Inspect),
-        Response::Inspected(None)
-    );
+    assert_eq!(server.ask(300, 4, Operation::Inspect), free());
 }

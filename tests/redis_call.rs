@@ -5,7 +5,7 @@ mod common;
 
 use common::*;
 use leasehold::protocol::{
-    Code, Ended, Granted, Held, Info, Operation, Refusal, Request, Response, Transfer,
+    Code, Ended, Granted, Held, Operation, Refusal, Request, Response, Transfer,
 };
 use leasehold::redis::{Call, Prefix, Reply, SCRIPTS, Step, channel};
 use leasehold::time::Span;
@@ -56,6 +56,8 @@ fn every_answer_of_a_script_has_its_response() {
     const ID: &str = "000000000000000000000000000000ab";
     let grant = |ttl: u64, fence_value: u64, replayed| {
         Response::Granted(Granted {
+            slot: 0,
+            wanted: 0,
             lease: lease(0xab),
             fence: fence(fence_value),
             ttl: ms(ttl),
@@ -66,7 +68,6 @@ fn every_answer_of_a_script_has_its_response() {
     let ended = [
         ("c", Ended::Cancelled),
         ("e", Ended::Expired),
-        ("f", Ended::ForeignValue),
         ("n", Ended::Unknown),
         ("r", Ended::Released),
         ("t", Ended::Transferred),
@@ -80,6 +81,7 @@ fn every_answer_of_a_script_has_its_response() {
         assert_eq!(
             done(&["not-holder", state, "17"]),
             Response::NotHolder {
+                present: None,
                 about,
                 ended: expected
             }
@@ -87,13 +89,15 @@ fn every_answer_of_a_script_has_its_response() {
     }
     let held = |holder: Option<&str>, after| {
         Response::Held(Held {
+            fence: None,
+            waiters: 0,
             holder: holder.map(name),
             retry_after: ms(after),
         })
     };
     let table: &[(&[&str], Response)] = &[
         (&["cancelled"], Response::Cancelled),
-        (&["free"], Response::Inspected(None)),
+        (&["free"], free()),
         (&["released", ""], RELEASED),
         (
             &["released", "17"],
@@ -101,8 +105,8 @@ fn every_answer_of_a_script_has_its_response() {
                 about: Some(fence(17)),
             },
         ),
-        (&["revoked", "1"], Response::Revoked(true)),
-        (&["revoked", "0"], Response::Revoked(false)),
+        (&["revoked", "1"], Response::Revoked(1)),
+        (&["revoked", "0"], Response::Revoked(0)),
         (&["held", "ann b", "70"], held(Some("ann b"), 70)),
         // Free, but with others first in turn.
         (&["held", "", "0"], held(None, 0)),
@@ -136,6 +140,7 @@ fn every_answer_of_a_script_has_its_response() {
         (
             &["renewed", "1000", "1000", "17"],
             Response::Renewed {
+                wanted: 0,
                 about: Some(fence(17)),
                 ttl: ms(975),
             },
@@ -143,12 +148,7 @@ fn every_answer_of_a_script_has_its_response() {
         (&["renewed", "10", "4000", ""], renewed(0)),
         (
             &["info", "ann", "18446744073709551615", "30", "2"],
-            Response::Inspected(Some(Info {
-                holder: name("ann"),
-                fence: fence(u64::MAX),
-                remaining: ms(30),
-                waiters: 2,
-            })),
+            info("ann", u64::MAX, 30, 2),
         ),
     ];
     for (answer, response) in table {
@@ -261,7 +261,11 @@ fn a_script_is_sent_by_its_hash_with_all_keys_in_one_slot() {
             &["lease"],
         ),
         ("renew", Operation::Verify(credential), &["lease"]),
-        ("revoke", Operation::Revoke, &["lease", "queue", "presence"]),
+        (
+            "revoke",
+            Operation::Revoke { fence: None },
+            &["lease", "queue", "presence"],
+        ),
         (
             "transfer",
             Operation::Transfer(Transfer {
@@ -414,6 +418,8 @@ fn patience_ends_exactly_with_the_wait_by_the_servers_clock() {
     let waits = &last_look[3 + 4 + 4];
     assert_eq!(waits, "0", "it leaves the queue: {last_look:?}");
     let held = Response::Held(Held {
+        fence: None,
+        waiters: 0,
         holder: Some(name("b")),
         retry_after: ms(9_000),
     });

@@ -29,7 +29,7 @@ fn refusal(text: &str) -> Option<(Code, String, bool)> {
 
 #[test]
 fn errors_are_told_by_their_words() {
-    use Code::{Denied, Unavailable};
+    use Code::{Denied, Invalid, Unavailable};
     let table = [
         (
             "WRONGPASS invalid or missing auth token",
@@ -89,9 +89,41 @@ fn errors_are_told_by_their_words() {
         (
             "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to",
             Unavailable,
-            "read-only",
+            "cannot-persist",
             true,
         ),
+        (
+            "NOREPLICAS Not enough good replicas to write.",
+            Unavailable,
+            "cannot-persist",
+            true,
+        ),
+        (
+            "LOADING Redis is loading the dataset in memory",
+            Unavailable,
+            "loading",
+            true,
+        ),
+        (
+            "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
+            Unavailable,
+            "busy",
+            true,
+        ),
+        (
+            "CLUSTERDOWN Hash slot not served",
+            Unavailable,
+            "cluster-down",
+            true,
+        ),
+        (
+            "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+            Unavailable,
+            "cluster-down",
+            true,
+        ),
+        ("MOVED 3999 127.0.0.1:6381", Invalid, "cluster", false),
+        ("ASK 3999 127.0.0.1:6381", Invalid, "cluster", false),
         (
             "OOM command not allowed when used memory > 'maxmemory'.",
             Unavailable,
@@ -126,14 +158,88 @@ fn an_error_that_leaves_it_open_what_happened_is_no_refusal() {
         "",
         "ERR",
         "ERR internal error",
-        "LOADING Redis is loading the dataset in memory",
-        "BUSY Redis is busy running a script.",
-        "MOVED 3999 127.0.0.1:6381",
+        "ERR LOADING, it said",
         "NOSCRIPT again",
         "ERR Unexpected flag in script shebang: allow-key-locking",
         "<html>502 Bad Gateway</html>",
     ] {
         assert_eq!(refusal(text), None, "{text}");
+    }
+}
+
+/// Servers put a missing permission in different words, inside a script and outside.
+#[test]
+fn a_missing_permission_is_named() {
+    let script = |what: &str, line: usize| {
+        format!(
+            "ERR The user executing the script can't {what} script: 0a1b, on @user_script:{line}."
+        )
+    };
+    // Without the flag's line, as the call that is made here.
+    let text = leasehold::redis::SCRIPTS
+        .iter()
+        .find(|script| script.name == "inspect")
+        .expect("there is one")
+        .text(false);
+    let time = 1 + text
+        .lines()
+        .position(|line| line.contains("redis.call('TIME')"))
+        .expect("it asks for the time");
+    for (error, named) in [
+        (
+            "NOPERM this user has no permissions to run the 'eval' command".to_string(),
+            "may not run EVAL:",
+        ),
+        (
+            "NOPERM User lease has no permissions to run the 'client|info' command".to_string(),
+            "may not run CLIENT|INFO:",
+        ),
+        (
+            "ERR ACL failure in script: User lease has no permissions to run the 'set' command"
+                .to_string(),
+            "may not run SET:",
+        ),
+        (
+            script("run this command or subcommand", time),
+            "may not run TIME:",
+        ),
+        (
+            script("run this command or subcommand", 99_999),
+            "may not run a command",
+        ),
+        (
+            script(
+                "access at least one of the keys mentioned in the command arguments",
+                time,
+            ),
+            "may not touch the keys",
+        ),
+        (
+            "NOPERM No permissions to access a key".to_string(),
+            "may not touch the keys",
+        ),
+        (
+            "NOPERM this user has no permissions to access one of the keys used as arguments"
+                .to_string(),
+            "may not touch the keys",
+        ),
+        (
+            script("publish to the channel mentioned in the command", time),
+            "may not publish",
+        ),
+    ] {
+        let Step::Done(Response::Refused(refusal)) = outcome(&error) else {
+            panic!("not refused: {error}");
+        };
+        assert_eq!(
+            (refusal.code, &*refusal.reason),
+            (Code::Denied, "not-permitted")
+        );
+        assert!(
+            refusal.message.contains(named),
+            "{error} became {}",
+            refusal.message
+        );
     }
 }
 

@@ -179,7 +179,7 @@ export async function workOnce(
     attempts.finish(attempt, result);
   } catch (error) {
     if (lost.signal.aborted) throw lost.signal.reason;
-    if (!(error instanceof LeaseError)) attempts.giveUp(attempt);
+    if (!LeaseError.is(error)) attempts.giveUp(attempt);
     throw error;
   } finally {
     clearInterval(heart);

@@ -29,7 +29,7 @@ for (;;) {
     if (!(await workOnce(attempts, owner, job, termMs / 3))) break;
     console.log(`${owner} is done`);
   } catch (error) {
-    if (!(error instanceof LeaseError)) throw error;
+    if (!LeaseError.is(error)) throw error;
     console.log(`${owner} is refused: ${error.reason}`);
   }
 }

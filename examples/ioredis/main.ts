@@ -6,13 +6,13 @@
 
 import { Redis } from "ioredis";
 import { LeaseClient } from "leasehold";
-import { ioredisHost, SEND_ONCE } from "./host.ts";
+import { ioredis } from "leasehold/ioredis";
 
-const client = new Redis(process.env.REDIS_URL ?? "redis://localhost:6379", SEND_ONCE);
-await using host = ioredisHost(client);
+const client = new Redis(process.env.REDIS_URL ?? "redis://localhost:6379");
+const backend = ioredis(client);
 
 async function writeReport(worker: string): Promise<void> {
-  const leases = new LeaseClient(host, { holder: worker });
+  const leases = new LeaseClient(backend, { holder: worker });
   await leases.run("report:daily", { ttlMs: 10_000, waitMs: 20_000 }, async (lease) => {
     console.log(`${worker} writes with fence ${lease.fence}`);
     await new Promise((resolve) => setTimeout(resolve, 50));

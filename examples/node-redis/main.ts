@@ -5,16 +5,16 @@
  */
 
 import { LeaseClient } from "leasehold";
+import { nodeRedis } from "leasehold/node-redis";
 import { createClient } from "redis";
-import { nodeRedisHost } from "./host.ts";
 
 const client = createClient({ url: process.env.REDIS_URL ?? "redis://localhost:6379" });
 client.on("error", (error) => console.error("redis:", error.message));
 await client.connect();
-await using host = await nodeRedisHost(client);
+const backend = nodeRedis(client);
 
 async function writeReport(worker: string): Promise<void> {
-  const leases = new LeaseClient(host, { holder: worker });
+  const leases = new LeaseClient(backend, { holder: worker });
   await leases.run("report:daily", { ttlMs: 10_000, waitMs: 20_000 }, async (lease) => {
     console.log(`${worker} writes with fence ${lease.fence}`);
     await new Promise((resolve) => setTimeout(resolve, 50));

@@ -1,12 +1,13 @@
 //! Keys, names, ids, requests and responses out of bytes: mostly fitting, few of each, so that
 //! they meet again.
 
-use leasehold::fence::Fence;
+use leasehold::fence::{Fence, Revision};
 use leasehold::id::{LeaseId, OpId};
-use leasehold::name::{HolderName, Key};
+use leasehold::json::Json;
+use leasehold::name::{EntryName, HolderName, Key};
 use leasehold::protocol::{
-    Acquire, Code, Credential, Ended, Granted, Held, Info, Operation, Refusal, Request, Response,
-    Transfer,
+    Acquire, Code, Credential, DoneState, Ended, Granted, Held, HolderState, KeyState, Operation,
+    Refusal, Request, Response, Transfer,
 };
 use leasehold::time::Span;
 
@@ -34,7 +35,8 @@ fn op_for(bytes: &mut Bytes, operation: &Operation) -> OpId {
         Operation::Transfer(_) => (13, 4),
         Operation::Cancel => (1, 16),
         Operation::Release(_) => (31, 4),
-        Operation::Revoke => (41, 4),
+        Operation::Revoke { .. } => (41, 4),
+        Operation::Entry(_) | Operation::Finish(_) | Operation::Watch(_) => (45, 4),
         Operation::Inspect | Operation::Renew { .. } | Operation::Verify(_) => (51, 1),
     };
     OpId::from_bits(first + bytes.below(count) as u128)
@@ -104,13 +106,12 @@ pub fn careless_request(bytes: &mut Bytes) -> Request {
 
 fn operation(bytes: &mut Bytes) -> Operation {
     match bytes.below(12) {
-        0..=3 => Operation::Acquire(Acquire {
-            holder: holder(bytes),
-            lease: LeaseId::from_bits(0),
-            ttl: ttl(bytes),
-            wait: wait(bytes),
-            reentrant: bytes.once_in(4),
-        }),
+        0..=3 => Operation::Acquire(Acquire::new(
+            holder(bytes),
+            LeaseId::from_bits(0),
+            ttl(bytes),
+            wait(bytes),
+        )),
         4 => Operation::Cancel,
         5 => Operation::Inspect,
         6 | 7 => Operation::Release(credential(bytes)),
@@ -118,7 +119,7 @@ fn operation(bytes: &mut Bytes) -> Operation {
             credential: credential(bytes),
             ttl: ttl(bytes),
         },
-        9 => Operation::Revoke,
+        9 => Operation::Revoke { fence: None },
         10 => Operation::Transfer(Transfer {
             credential: credential(bytes),
             successor: holder(bytes),
@@ -134,7 +135,7 @@ pub fn ended(bytes: &mut Bytes) -> Ended {
     bytes.pick(&[
         Ended::Cancelled,
         Ended::Expired,
-        Ended::ForeignValue,
+        Ended::Finished,
         Ended::Released,
         Ended::Revoked,
         Ended::Transferred,
@@ -151,25 +152,26 @@ pub fn response(bytes: &mut Bytes, lease: impl FnOnce(&mut Bytes) -> LeaseId) ->
             ttl: span(bytes),
             waited: span(bytes),
             replayed: bytes.once_in(4),
+            slot: bytes.byte().into(),
+            wanted: bytes.byte().into(),
         }),
         4..=6 => Response::Renewed {
             about: about(bytes),
             ttl: span(bytes),
+            wanted: bytes.byte().into(),
         },
         7 => Response::Cancelled,
         8 => Response::Held(Held {
             holder: bytes.once_in(2).then(|| holder(bytes)),
+            fence: about(bytes),
             retry_after: span(bytes),
-        }),
-        9 => Response::Inspected(bytes.once_in(2).then(|| Info {
-            holder: holder(bytes),
-            fence: Fence::from_value(bytes.number()),
-            remaining: span(bytes),
             waiters: bytes.byte().into(),
-        })),
+        }),
+        9 => Response::State(state(bytes)),
         10 => Response::NotHolder {
             about: about(bytes),
             ended: ended(bytes),
+            present: about(bytes),
         },
         11 | 12 => Response::Queued {
             ahead: bytes.byte().into(),
@@ -186,7 +188,37 @@ pub fn response(bytes: &mut Bytes, lease: impl FnOnce(&mut Bytes) -> LeaseId) ->
         14 => Response::Released {
             about: about(bytes),
         },
-        _ => Response::Revoked(bytes.once_in(2)),
+        _ => Response::Revoked(bytes.byte().into()),
+    }
+}
+
+fn state(bytes: &mut Bytes) -> KeyState {
+    let holder = |bytes: &mut Bytes| HolderState {
+        holder: holder(bytes),
+        fence: Fence::from_value(bytes.number()),
+        slot: bytes.byte().into(),
+        limit: bytes.byte().into(),
+        age_ms: bytes.byte().into(),
+        remaining_ms: bytes.byte().into(),
+        entries: (0..bytes.below(3))
+            .map(|_| {
+                (
+                    parsed(EntryName::parse(&["n", &bytes.text(20)].concat())),
+                    Json::parse("[1]").expect("JSON"),
+                )
+            })
+            .collect(),
+    };
+    KeyState {
+        revision: Revision::from_value(bytes.number()),
+        holders: (0..bytes.below(3)).map(|_| holder(bytes)).collect(),
+        waiters: bytes.byte().into(),
+        done: bytes.once_in(4).then(|| DoneState {
+            fence: Fence::from_value(bytes.number()),
+            age_ms: bytes.byte().into(),
+            remaining_ms: bytes.byte().into(),
+        }),
+        ..KeyState::absent(key(bytes))
     }
 }
 
@@ -204,30 +236,36 @@ pub fn kind(response: &Response) -> &'static str {
         Response::Granted(granted) if granted.replayed => "granted again",
         Response::Granted(_) => "granted",
         Response::Held(_) => "held",
-        Response::Inspected(None) => "free",
-        Response::Inspected(Some(_)) => "inspected",
         Response::NotHolder { ended, .. } => ended.name(),
         Response::Queued { .. } => "queued",
         Response::Refused(refusal) => refusal.code.name(),
         Response::Released { .. } => "released",
         Response::Renewed { .. } => "renewed",
-        Response::Revoked(true) => "revoked",
-        Response::Revoked(false) => "not revoked",
+        Response::Revoked(0) => "not revoked",
+        Response::Revoked(_) => "revoked",
+        Response::State(state) if state.holders.is_empty() => "free",
+        Response::State(_) => "state",
+        Response::Done(_) => "done",
+        Response::Entered { .. } => "entered",
+        Response::Finished { .. } => "finished",
+        Response::Listed { .. } => "listed",
     }
 }
 
 /// The word for an operation's kind.
 pub fn operation_kind(operation: &Operation) -> &'static str {
     match operation {
-        Operation::Acquire(acquire) if acquire.reentrant => "reacquire",
         Operation::Acquire(acquire) if acquire.wait.is_zero() => "acquire",
         Operation::Acquire(_) => "acquire, waiting",
         Operation::Cancel => "cancel",
         Operation::Inspect => "inspect",
         Operation::Release(_) => "release",
         Operation::Renew { .. } => "renew",
-        Operation::Revoke => "revoke",
+        Operation::Revoke { .. } => "revoke",
         Operation::Transfer(_) => "transfer",
         Operation::Verify(_) => "verify",
+        Operation::Entry(_) => "entry",
+        Operation::Finish(_) => "finish",
+        Operation::Watch(_) => "watch",
     }
 }

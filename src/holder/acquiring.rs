@@ -29,6 +29,11 @@ const MAX_FLIGHT: Span = Span::from_secs(1);
 /// The most attempts that are open at once.
 const MAX_OPEN: usize = 3;
 
+/// What is kept of a limited time for the answer to come back after the wait.
+fn flight(limit: Span) -> Span {
+    limit.div(4).min(Span::from_millis(500))
+}
+
 /// A holder that has no lease yet.
 pub(super) struct Acquiring {
     plan: Plan,
@@ -59,18 +64,24 @@ struct Plan {
 impl Plan {
     fn new(config: &Config, now: Instant, goal: Goal) -> Self {
         match goal {
-            Goal::Acquire => Self {
-                goal,
-                single: config.wait.is_zero(),
-                deadline: now + config.wait,
-                give_up: now + config.wait + config.op_timeout,
-            },
-            Goal::Claim(_) => Self {
-                goal,
-                single: false,
-                deadline: now + config.op_timeout,
-                give_up: now + config.op_timeout,
-            },
+            Goal::Acquire => {
+                let limit = config.time_limit.unwrap_or(config.wait + config.op_timeout);
+                Self {
+                    goal,
+                    single: config.wait.is_zero(),
+                    deadline: now + config.wait.min(limit.saturating_sub(flight(limit))),
+                    give_up: now + limit,
+                }
+            }
+            Goal::Claim(_) => {
+                let limit = config.time_limit.unwrap_or(config.op_timeout);
+                Self {
+                    goal,
+                    single: false,
+                    deadline: now + limit,
+                    give_up: now + limit,
+                }
+            }
         }
     }
 
@@ -90,7 +101,7 @@ impl Plan {
     /// answer at all each time with more patience; a host that knows the op keeps its place.
     fn patience(self, config: &Config, now: Instant, unanswered: u32, queued: bool) -> Span {
         if self.single {
-            return config.op_timeout;
+            return config.op_timeout.min(self.give_up.since(now));
         }
         let patience = config.op_timeout.div(2);
         let poll = self.wait(now).min(longest_poll(config.ttl)) + patience.min(MAX_FLIGHT);
@@ -105,13 +116,12 @@ impl Plan {
     fn request(self, config: &Config, ctx: &mut Context) -> Request {
         let lease = ctx.next_lease();
         let operation = match self.goal {
-            Goal::Acquire => Operation::Acquire(Acquire {
-                holder: config.holder.clone(),
+            Goal::Acquire => Operation::Acquire(Acquire::new(
+                config.holder.clone(),
                 lease,
-                ttl: config.ttl,
-                wait: self.wait(ctx.now),
-                reentrant: config.reentrant,
-            }),
+                config.ttl,
+                self.wait(ctx.now),
+            )),
             Goal::Claim(held) => Operation::Transfer(Transfer {
                 credential: held,
                 successor: config.holder.clone(),
@@ -247,23 +257,18 @@ impl Acquiring {
                 self.back_off(ctx, retry_after);
                 Next::Wait
             }
-            Response::Granted(_)
-            | Response::Inspected(_)
-            | Response::Released { .. }
-            | Response::Renewed { .. }
-            | Response::Revoked(_) => {
+            _ => {
                 self.attempts.leave_in_doubt();
                 self.unanswered(ctx, Failure::unreadable())
             }
         }
     }
 
-    /// Whether a host can have granted this to what was asked. A re-entrant acquire is answered with
-    /// whatever lease the holder has.
+    /// Whether a host can have granted this to what was asked.
     fn is_ours(&self, config: &Config, granted: &Granted) -> bool {
-        let asked = config.reentrant
-            || (Some(granted.lease) == self.proposed() && granted.ttl <= config.ttl);
-        asked && granted.fence != Fence::NONE
+        Some(granted.lease) == self.proposed()
+            && granted.fence != Fence::NONE
+            && granted.ttl <= config.ttl
     }
 
     fn proposed(&self) -> Option<LeaseId> {
@@ -284,7 +289,7 @@ impl Acquiring {
         let flight = ctx.now.since(sent);
         ctx.round_trip.learn(flight.saturating_sub(granted.waited));
         let term = Term::new(config.bounds, sent, ctx.now, granted.ttl, granted.waited);
-        if term.ends > ctx.now && !ctx.has_dropped(granted.lease) {
+        if term.ends > ctx.now {
             self.attempts.drop_all(ctx);
             return Next::Held(Box::new(Held::new(config, ctx, granted, term)));
         }
@@ -292,15 +297,12 @@ impl Acquiring {
             // The newest attempt may be told of it in time.
             return Next::Wait;
         }
-        // A re-entrant grant is somebody else's as well: that is not ours to give back.
-        if ctx.has_proposed(granted.lease) {
-            let op = ctx.next_op();
-            ctx.leave_behind(super::request(
-                config,
-                op,
-                Operation::Release(granted.into()),
-            ));
-        }
+        let op = ctx.next_op();
+        ctx.leave_behind(super::request(
+            config,
+            op,
+            Operation::Release(granted.into()),
+        ));
         self.attempts.drop_all(ctx);
         self.attempts = Attempts::at_most(MAX_OPEN);
         self.start_over(config, ctx, "granted-too-late")

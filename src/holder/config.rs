@@ -17,8 +17,9 @@ pub struct Config {
     pub ttl: Span,
     /// How long to wait for the grant. Zero makes exactly one attempt.
     pub wait: Span,
-    /// Whether a lease that the same holder has already is as good.
-    pub reentrant: bool,
+    /// The longest that getting the lease may take in all, whatever the host does. Unless it is set,
+    /// waiting comes first, and then the time for one operation.
+    pub time_limit: Option<Span>,
     /// When to renew by itself, or `None` to renew only when told.
     pub renewal: Option<Schedule>,
     /// How wrong the clocks may be.
@@ -38,11 +39,17 @@ impl Config {
             holder,
             ttl,
             wait: Span::ZERO,
-            reentrant: false,
+            time_limit: None,
             renewal: Some(Schedule::DEFAULT),
             bounds: ClockBounds::DEFAULT,
             op_timeout: Self::OP_TIMEOUT,
         }
+    }
+
+    /// The time limit of a caller that names a wait and nothing else: that, and a second at least, so that
+    /// an answer has time to come.
+    pub fn usual_time_limit(wait: Span) -> Option<Span> {
+        (!wait.is_zero()).then(|| wait.max(Span::from_secs(1)))
     }
 
     /// Whether each part is legal and they fit together: renewal starts before jeopardy, jeopardy

@@ -59,12 +59,7 @@ impl Held {
         let mut held = Self {
             lease: granted.lease,
             fence: granted.fence,
-            longest: if config.reentrant {
-                // Another object that shares the lease may have asked for more.
-                Span::from_micros(u64::MAX)
-            } else {
-                config.ttl
-            },
+            longest: config.ttl,
             term,
             told: granted.ttl,
             renewing: Renewing::new(config),
@@ -143,12 +138,12 @@ impl Held {
     /// have given, says nothing.
     pub(super) fn read(&self, response: Response) -> Result<Word, Failure> {
         match response {
-            Response::Renewed { about, ttl }
+            Response::Renewed { about, ttl, .. }
                 if about == Some(self.fence) && ttl <= self.longest =>
             {
                 Ok(Word::Held(ttl))
             }
-            Response::NotHolder { about, ended } if about == Some(self.fence) => {
+            Response::NotHolder { about, ended, .. } if about == Some(self.fence) => {
                 Ok(Word::Ended(ended))
             }
             Response::Refused(refusal) => Err(refusal.into()),

@@ -203,8 +203,7 @@ impl Holder {
         }
     }
 
-    /// Answers a grant that comes after the end with a release, if it was made to this holder: a
-    /// re-entrant one may be another's lease, which is not ours to give back.
+    /// Answers a grant that comes after the end with a release, if it was made to this holder.
     fn refuse_life(&mut self, response: Response) {
         if let Response::Granted(granted) = response
             && self.ctx.has_proposed(granted.lease)

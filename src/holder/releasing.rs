@@ -47,7 +47,7 @@ impl Releasing {
         let outcome = match response {
             response if !self.errand.is_settled_by(ctx, &response) => None,
             Response::Released { about } if about == self.fence => Some(Release::Done),
-            Response::NotHolder { about, ended } if about == self.fence => {
+            Response::NotHolder { about, ended, .. } if about == self.fence => {
                 Some(Release::NotHeld(ended))
             }
             // The host will not do it: the lease is left to its term's end.

@@ -88,7 +88,7 @@ impl Transferring {
                     ttl: self.transfer.ttl,
                 });
             }
-            Response::NotHolder { about, ended } if about == own => {
+            Response::NotHolder { about, ended, .. } if about == own => {
                 let reason = LossReason::NotHolder(ended);
                 return Next::Lost(super::lost(ended.name()), reason);
             }

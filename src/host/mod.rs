@@ -19,7 +19,7 @@ use alloc::vec::Vec;
 
 use crate::fence::Fence;
 use crate::name::Key;
-use crate::protocol::{Code, Operation, Refusal, Request, Response};
+use crate::protocol::{Code, Field, Invalid, Operation, Refusal, Request, Response};
 use crate::time::{Instant, Span};
 
 use slot::{Asked, Slot};
@@ -180,7 +180,10 @@ impl Host {
             Operation::Renew { credential, ttl } => {
                 fx.reply(to, slot.renew(config, now, credential, ttl));
             }
-            Operation::Revoke => slot.revoke(config, asked, fx),
+            Operation::Revoke { .. } => slot.revoke(config, asked, fx),
+            Operation::Entry(_) | Operation::Finish(_) | Operation::Watch(_) => {
+                fx.reply(to, not_yet());
+            }
             Operation::Transfer(transfer) => {
                 fx.reply(to, slot.transfer(config, asked, transfer));
             }
@@ -246,13 +249,24 @@ impl Host {
 /// it must not have another effect than the first time.
 fn leaves_a_trace(operation: &Operation) -> bool {
     match operation {
-        Operation::Acquire(_) | Operation::Cancel | Operation::Revoke => true,
-        Operation::Inspect
+        Operation::Acquire(_) | Operation::Cancel | Operation::Revoke { .. } => true,
+        Operation::Entry(_)
+        | Operation::Finish(_)
+        | Operation::Watch(_)
+        | Operation::Inspect
         | Operation::Release(_)
         | Operation::Renew { .. }
         | Operation::Transfer(_)
         | Operation::Verify(_) => false,
     }
+}
+
+fn not_yet() -> Response {
+    let invalid = Invalid::new(
+        Field::Operation,
+        "must be another: this host does not know it",
+    );
+    Response::Refused(invalid.into())
 }
 
 fn too_many_keys() -> Response {

@@ -204,9 +204,11 @@ impl Slot {
             Some(grant) => Response::Granted(Granted {
                 lease: grant.lease,
                 fence: self.fence,
+                slot: 0,
                 ttl: told(config, grant, now),
                 waited,
                 replayed,
+                wanted: 0,
             }),
             None => not_holder(None, Ended::Unknown),
         }
@@ -237,6 +239,8 @@ impl Slot {
         let grant = self.grant.as_ref();
         Response::Held(Held {
             holder: grant.map(|grant| grant.holder.clone()),
+            fence: None,
+            waiters: 0,
             retry_after: grant.map_or(Span::ZERO, |grant| grant.expires.since(now)),
         })
     }
@@ -318,7 +322,11 @@ fn queued(position: usize) -> Response {
 }
 
 fn not_holder(about: Option<Fence>, ended: Ended) -> Response {
-    Response::NotHolder { about, ended }
+    Response::NotHolder {
+        about,
+        ended,
+        present: None,
+    }
 }
 
 fn exhausted() -> Response {

@@ -4,9 +4,11 @@
 //! records need no more than this.
 
 mod read;
+mod text;
 mod write;
 
 pub use read::{MAX_DEPTH, MAX_WHOLE};
 pub use read::{array, is_json};
 pub(crate) use read::{fields, text, whole};
+pub use text::Json;
 pub use write::Writer;

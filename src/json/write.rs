@@ -148,3 +148,9 @@ impl Writer {
         }
     }
 }
+
+impl From<Writer> for String {
+    fn from(json: Writer) -> Self {
+        json.0
+    }
+}

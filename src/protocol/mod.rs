@@ -6,23 +6,48 @@
 
 mod limits;
 mod refusal;
+mod state;
 pub mod wire;
 
 pub use crate::invalid::{Field, Invalid};
 pub use limits::{
-    MAX_POLL, MAX_TTL, MAX_WAIT, MIN_TTL, check_ttl, check_wait, longest_poll, parse_ttl,
-    parse_wait,
+    Limit, MAX_ENTRIES, MAX_ENTRIES_BYTES, MAX_KEEP, MAX_LISTED, MAX_POLL, MAX_RESULT_BYTES,
+    MAX_TTL, MAX_VALUE_BYTES, MAX_WAIT, MIN_KEEP, MIN_TTL, check_ttl, check_wait, longest_poll,
+    parse_keep, parse_ttl, parse_wait,
 };
 pub use refusal::{Code, Refusal};
+pub use state::{DoneState, HolderState, KeyState};
 
-use crate::fence::Fence;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::fence::{Fence, Revision};
 use crate::id::{LeaseId, OpId};
-use crate::name::{HolderName, Key};
+use crate::json::Json;
+use crate::name::{EntryName, Fingerprint, HolderName, Key};
 use crate::time::Span;
 use crate::words::words;
 
 /// The protocol's version. A host answers a version that it does not speak with [`Code::Invalid`].
 pub const VERSION: u32 = 1;
+
+/// What a host can be asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// Which keys there are. Only hosts that can enumerate them know.
+    List(List),
+    /// Something about one key.
+    Request(Request),
+}
+
+/// Asks for the states of keys, in order of their names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct List {
+    /// What the keys begin with.
+    pub prefix: String,
+    /// Where an earlier answer ended.
+    pub after: Option<String>,
+}
 
 /// One operation on one key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +68,11 @@ pub enum Operation {
     /// Take back the acquire or transfer with this request's op: leave the queue, give up the
     /// grant, and refuse the op from now on.
     Cancel,
-    /// Tell who holds the key.
+    /// Set or delete an entry of the grant. It ends with the grant.
+    Entry(Entry),
+    /// End the grant with a result: the key is done for a while.
+    Finish(Finish),
+    /// Tell the key's state.
     Inspect,
     /// Give the lease back.
     Release(Credential),
@@ -54,12 +83,17 @@ pub enum Operation {
         /// The new length of the grant.
         ttl: Span,
     },
-    /// End whatever grant the key has. The operator's.
-    Revoke,
+    /// End the grants that the key has, and that it is done. The operator's.
+    Revoke {
+        /// Only the grant with this fence.
+        fence: Option<Fence>,
+    },
     /// Hand the lease to a successor in one step, with a new fence and a new lease id.
     Transfer(Transfer),
     /// Tell whether the lease is still held, without extending it.
     Verify(Credential),
+    /// Tell the key's state as soon as it is another.
+    Watch(Watch),
 }
 
 /// A request for a grant.
@@ -73,8 +107,54 @@ pub struct Acquire {
     pub ttl: Span,
     /// How much longer the client is willing to wait. Zero asks once and never queues.
     pub wait: Span,
-    /// Whether a lease that this holder has already is to be answered with that lease.
-    pub reentrant: bool,
+    /// The most holders that this one puts up with.
+    pub limit: Limit,
+    /// Whether a running grant that has this lease id is extended.
+    pub extend: bool,
+    /// Whether all running grants are ended in its favour, before whoever waits.
+    pub steal: bool,
+    /// What tells its input from another's.
+    pub fingerprint: Option<Fingerprint>,
+}
+
+impl Acquire {
+    /// A request to hold the key alone.
+    pub const fn new(holder: HolderName, lease: LeaseId, ttl: Span, wait: Span) -> Self {
+        Self {
+            holder,
+            lease,
+            ttl,
+            wait,
+            limit: Limit::EXCLUSIVE,
+            extend: false,
+            steal: false,
+            fingerprint: None,
+        }
+    }
+}
+
+/// A change to a grant's entries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// Proof of holding.
+    pub credential: Credential,
+    /// Which entry.
+    pub name: EntryName,
+    /// Its new value; without one it is deleted.
+    pub value: Option<Json>,
+    /// Rises with every change to the lease's entries: an older one that comes later is ignored.
+    pub number: u64,
+}
+
+/// A request to end a grant with a result.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finish {
+    /// Proof of holding.
+    pub credential: Credential,
+    /// What whoever asks for the key gets instead of it.
+    pub result: Json,
+    /// For how long.
+    pub keep: Span,
 }
 
 /// A request to hand a lease over.
@@ -88,6 +168,15 @@ pub struct Transfer {
     pub lease: LeaseId,
     /// Length of the successor's grant.
     pub ttl: Span,
+}
+
+/// A request to be told of a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Watch {
+    /// The revision that the client knows; without one any is news.
+    pub after: Option<Revision>,
+    /// How long to wait for another.
+    pub wait: Span,
 }
 
 /// Proof of holding a lease.
@@ -104,19 +193,38 @@ pub struct Credential {
 pub enum Response {
     /// The op is cancelled: it holds nothing and never will.
     Cancelled,
+    /// To an acquire: the work was finished and its result is kept.
+    Done(Done),
+    /// To an entry: it is as was asked, or has been changed since.
+    Entered {
+        /// The fence that the request named.
+        about: Option<Fence>,
+    },
+    /// To a finish: by this op.
+    Finished {
+        /// The fence that the request named.
+        about: Option<Fence>,
+    },
     /// To an acquire or transfer: the key is granted.
     Granted(Granted),
     /// To an acquire: another holder has it.
     Held(Held),
-    /// To an inspect.
-    Inspected(Option<Info>),
-    /// To a renew, release, verify or transfer: definitely not the holder. Also to a repeated
+    /// To a list.
+    Listed {
+        /// Some keys' states.
+        states: Vec<KeyState>,
+        /// Where the next list is to go on; `None` at the end.
+        after: Option<String>,
+    },
+    /// To whatever needs a credential: definitely not the holder. Also to a repeated
     /// acquire whose grant has ended.
     NotHolder {
         /// The fence that the request named.
         about: Option<Fence>,
         /// How the grant ended.
         ended: Ended,
+        /// The highest fence that the key has now, if it is held.
+        present: Option<Fence>,
     },
     /// To an acquire: still waiting. Ask again under the same op within a few seconds, or lose
     /// the place in the queue.
@@ -139,9 +247,13 @@ pub enum Response {
         about: Option<Fence>,
         /// What is left of the grant.
         ttl: Span,
+        /// How many wait for the key.
+        wanted: u32,
     },
-    /// To a revoke: whether there was a grant to end.
-    Revoked(bool),
+    /// To a revoke: how many grants ended, the mark that the key is done counted as one.
+    Revoked(u32),
+    /// To an inspect or watch.
+    State(KeyState),
 }
 
 /// A grant, as its holder learns of it.
@@ -151,6 +263,8 @@ pub struct Granted {
     pub lease: LeaseId,
     /// The grant's fence.
     pub fence: Fence,
+    /// The grant's place among the key's holders, from zero.
+    pub slot: u32,
     /// What is left of the grant when the answer is written, less the host's clock margin. It may
     /// be shorter than what was asked: a grant that ends a wait starts with a short term, so that
     /// a waiter that has gone holds nobody up; the first renewal gives the rest.
@@ -159,6 +273,8 @@ pub struct Granted {
     pub waited: Span,
     /// Whether an earlier attempt of the same op was granted already.
     pub replayed: bool,
+    /// How many wait for the key.
+    pub wanted: u32,
 }
 
 impl From<&Granted> for Credential {
@@ -173,23 +289,27 @@ impl From<&Granted> for Credential {
 /// Somebody else's grant, as a contender learns of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Held {
-    /// Who holds it, if somebody does (a key may also be kept for a waiter).
+    /// Who holds it in the lowest slot, if somebody does (a key may also be kept for a waiter).
     pub holder: Option<HolderName>,
+    /// That holder's fence.
+    pub fence: Option<Fence>,
     /// When asking again may first help.
     pub retry_after: Span,
-}
-
-/// A live grant, as an observer learns of it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Info {
-    /// Who holds the key.
-    pub holder: HolderName,
-    /// The grant's fence.
-    pub fence: Fence,
-    /// Time until the host frees the key unless it is renewed.
-    pub remaining: Span,
     /// How many wait for the key.
     pub waiters: u32,
+}
+
+/// A finished work, as somebody learns of it who asked for the right to do it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// The fence under which it was done.
+    pub fence: Fence,
+    /// How long ago.
+    pub age: Span,
+    /// How much longer the result is kept.
+    pub remaining: Span,
+    /// The result.
+    pub result: Option<Json>,
 }
 
 words! {
@@ -199,8 +319,8 @@ words! {
         Cancelled = "cancelled",
         /// It was not renewed in time.
         Expired = "expired",
-        /// The record at the key is not one of ours.
-        ForeignValue = "foreign-value",
+        /// It was finished.
+        Finished = "finished",
         /// It was given back.
         Released = "released",
         /// It was ended by an operator.

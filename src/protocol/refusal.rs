@@ -30,6 +30,8 @@ pub struct Refusal {
     pub message: Cow<'static, str>,
     /// When trying again may first help.
     pub retry_after: Option<Span>,
+    /// Where another object decides about the key: the layout by which it is found.
+    pub layout: Option<Cow<'static, str>>,
 }
 
 impl Refusal {
@@ -40,6 +42,7 @@ impl Refusal {
             reason: Cow::Borrowed(reason),
             message: Cow::Borrowed(message),
             retry_after: None,
+            layout: None,
         }
     }
 }
@@ -51,9 +54,10 @@ impl From<Invalid> for Refusal {
         message.push_str(invalid.expected);
         Self {
             code: Code::Invalid,
-            reason: Cow::Borrowed(invalid.field.name()),
+            reason: Cow::Borrowed(invalid.reason),
             message: Cow::Owned(message),
             retry_after: None,
+            layout: None,
         }
     }
 }

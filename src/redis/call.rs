@@ -6,7 +6,8 @@ use alloc::vec::Vec;
 use super::command::{Invocation, Prefix, channel};
 use super::reply::{Answer, Reply, ReplyError};
 use crate::holder::Config;
-use crate::protocol::{Operation, Request, Response, longest_poll};
+use crate::name::Key;
+use crate::protocol::{Field, Invalid, Operation, Request, Response, longest_poll};
 use crate::time::{Instant, Span};
 
 /// The first gap between two polls of a waiter; it doubles from there.
@@ -21,7 +22,9 @@ const MIN_GAP: Span = Span::from_millis(10);
 /// A request being carried out.
 #[derive(Debug)]
 pub struct Call {
-    invocation: Invocation,
+    key: Key,
+    /// None for an operation that has no script.
+    invocation: Option<Invocation>,
     key_locking: bool,
     by_text: bool,
     channel: String,
@@ -70,15 +73,10 @@ impl Call {
     pub fn new(prefix: &Prefix, request: &Request, key_locking: bool) -> Self {
         let (wait, poll) = match &request.operation {
             Operation::Acquire(acquire) => (acquire.wait, longest_poll(acquire.ttl)),
-            Operation::Cancel
-            | Operation::Inspect
-            | Operation::Release(_)
-            | Operation::Renew { .. }
-            | Operation::Revoke
-            | Operation::Transfer(_)
-            | Operation::Verify(_) => (Span::ZERO, Span::ZERO),
+            _ => (Span::ZERO, Span::ZERO),
         };
         Self {
+            key: request.key.clone(),
             invocation: Invocation::new(prefix, request),
             key_locking,
             by_text: false,
@@ -108,8 +106,13 @@ impl Call {
     }
 
     fn send(&self, afresh: bool) -> Step {
+        let Some(invocation) = &self.invocation else {
+            let expected = "must be another: this host does not know it";
+            let invalid = Invalid::new(Field::Operation, expected);
+            return Step::Done(Response::Refused(invalid.into()));
+        };
         Step::Send {
-            command: self.invocation.command(self.by_text, self.key_locking),
+            command: invocation.command(self.by_text, self.key_locking),
             timeout: Config::OP_TIMEOUT,
             afresh,
         }
@@ -117,7 +120,9 @@ impl Call {
 
     /// Takes the reply to the last command.
     pub fn replied(&mut self, reply: &Reply) -> Step {
-        match reply.answer() {
+        let (invocation, key_locking) = (self.invocation.as_ref(), self.key_locking);
+        let called = |line| invocation?.called_on(line, key_locking);
+        match reply.answer(&self.key, called) {
             Ok(Answer::Granted(mut granted, at)) => {
                 // The server's own time between "wait" and "granted": it passed here as well.
                 granted.waited = self
@@ -165,7 +170,9 @@ impl Call {
             return Step::Failed;
         }
         self.last_look = true;
-        self.invocation.stop_waiting();
+        if let Some(invocation) = &mut self.invocation {
+            invocation.stop_waiting();
+        }
         self.poll()
     }
 

@@ -68,7 +68,7 @@ pub(super) struct Invocation {
 }
 
 impl Invocation {
-    pub fn new(prefix: &Prefix, request: &Request) -> Self {
+    pub fn new(prefix: &Prefix, request: &Request) -> Option<Self> {
         let op = request.op.to_hex();
         let (script, records, args): (_, &[&str], _) = match &request.operation {
             Operation::Acquire(acquire) => (
@@ -80,7 +80,7 @@ impl Invocation {
                     acquire.holder.as_str().to_string(),
                     millis(acquire.ttl),
                     flag(!acquire.wait.is_zero()),
-                    flag(acquire.reentrant),
+                    flag(false),
                     millis(WINDOW),
                     channel(prefix, request.op),
                     MAX_WAITERS.to_string(),
@@ -100,7 +100,9 @@ impl Invocation {
                 let [id, fence] = proof(*credential);
                 (&script::RENEW, &["lease"], vec![id, fence, millis(*ttl)])
             }
-            Operation::Revoke => (&script::REVOKE, &["lease", "queue", "presence"], vec![op]),
+            Operation::Revoke { .. } => {
+                (&script::REVOKE, &["lease", "queue", "presence"], vec![op])
+            }
             Operation::Transfer(transfer) => {
                 let [id, fence] = proof(transfer.credential);
                 (
@@ -116,6 +118,7 @@ impl Invocation {
                     ],
                 )
             }
+            Operation::Entry(_) | Operation::Finish(_) | Operation::Watch(_) => return None,
             // To renew by nothing is to ask.
             Operation::Verify(credential) => {
                 let [id, fence] = proof(*credential);
@@ -123,14 +126,19 @@ impl Invocation {
                 (&script::RENEW, &["lease"], vec![id, fence, nothing])
             }
         };
-        Self {
+        Some(Self {
             script,
             keys: records
                 .iter()
                 .map(|what| prefix.record(&request.key, what))
                 .collect(),
             args,
-        }
+        })
+    }
+
+    /// The command that the script calls on this line of its text.
+    pub fn called_on(&self, line: usize, key_locking: bool) -> Option<String> {
+        self.script.called_on(line, key_locking)
     }
 
     /// Makes an acquire one that leaves the queue unless it is granted.

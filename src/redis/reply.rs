@@ -1,13 +1,14 @@
 //! From replies to responses.
 
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::fence::Fence;
 use crate::id::LeaseId;
 use crate::json::MAX_WHOLE;
-use crate::name::HolderName;
-use crate::protocol::{Code, Ended, Granted, Held, Info, Refusal, Response};
+use crate::name::{HolderName, Key};
+use crate::protocol::{Code, Ended, Granted, Held, HolderState, KeyState, Refusal, Response};
 use crate::time::{Instant, Span};
 
 /// What came back for a command.
@@ -51,47 +52,72 @@ fn margin(term: Span) -> Span {
 }
 
 impl Reply {
-    pub(super) fn answer(&self) -> Result<Answer, ReplyError> {
+    /// `called` tells which command the script calls on a line of its text.
+    pub(super) fn answer(
+        &self,
+        key: &Key,
+        called: impl FnOnce(usize) -> Option<String>,
+    ) -> Result<Answer, ReplyError> {
         match self {
-            Self::Error(text) => Err(classify(text)),
-            Self::Words(words) => decode(words).ok_or(ReplyError::Unreadable),
+            Self::Error(text) => Err(classify(text, called)),
+            Self::Words(words) => decode(words, key).ok_or(ReplyError::Unreadable),
         }
     }
 }
 
-fn decode(words: &[String]) -> Option<Answer> {
+fn decode(words: &[String], key: &Key) -> Option<Answer> {
     let (name, rest) = words.split_first()?;
     Some(Answer::Other(match (name.as_str(), rest) {
         ("cancelled", []) => Response::Cancelled,
         ("foreign", [kind]) => Response::Refused(foreign_value(kind)),
-        ("free", []) => Response::Inspected(None),
+        ("free", []) => Response::State(KeyState::absent(key.clone())),
         ("granted", [lease, fence, left, term, at, replayed]) => {
             let granted = Granted {
                 lease: lease.parse::<LeaseId>().ok()?,
                 fence: fence.parse::<Fence>().ok()?,
                 ttl: span(left)?.saturating_sub(margin(span(term)?)),
+                slot: 0,
                 waited: Span::ZERO,
                 replayed: replayed == "1",
+                wanted: 0,
             };
             return Some(Answer::Granted(granted, instant(at)?));
         }
         ("held", [holder, left]) => Response::Held(Held {
             holder: HolderName::parse(holder).ok(),
+            fence: None,
             retry_after: span(left)?,
+            waiters: 0,
         }),
-        ("info", [holder, fence, left, waiters]) => Response::Inspected(Some(Info {
-            holder: HolderName::parse(holder).ok()?,
-            fence: fence.parse::<Fence>().ok()?,
-            remaining: span(left)?,
-            waiters: waiters.parse().ok()?,
-        })),
+        ("info", [holder, fence, left, waiters]) => {
+            let fence = fence.parse::<Fence>().ok()?;
+            let holder = HolderState {
+                holder: HolderName::parse(holder).ok()?,
+                fence,
+                slot: 0,
+                limit: 1,
+                age_ms: 0,
+                remaining_ms: span(left)?.as_millis_floor(),
+                entries: BTreeMap::new(),
+            };
+            Response::State(KeyState {
+                holders: [holder].into(),
+                waiters: waiters.parse().ok()?,
+                ..KeyState::absent(key.clone())
+            })
+        }
+        ("not-holder", [state] | [state, _]) if state == "f" => {
+            Response::Refused(foreign_value("value"))
+        }
         ("not-holder", [state]) => Response::NotHolder {
             about: None,
             ended: ended(state),
+            present: None,
         },
         ("not-holder", [state, fence]) => Response::NotHolder {
             about: about(fence)?,
             ended: ended(state),
+            present: None,
         },
         ("queued", [ahead, left, at]) => {
             return Some(Answer::Queued {
@@ -106,8 +132,9 @@ fn decode(words: &[String]) -> Option<Answer> {
         ("renewed", [left, term, fence]) => Response::Renewed {
             about: about(fence)?,
             ttl: span(left)?.saturating_sub(margin(span(term)?)),
+            wanted: 0,
         },
-        ("revoked", [done]) => Response::Revoked(done == "1"),
+        ("revoked", [done]) => Response::Revoked(u32::from(done == "1")),
         ("too-many-waiters", []) => Response::Refused(Refusal {
             retry_after: Some(Span::from_secs(1)),
             ..Refusal::new(
@@ -141,7 +168,6 @@ fn ended(state: &str) -> Ended {
     match state {
         "c" => Ended::Cancelled,
         "e" => Ended::Expired,
-        "f" => Ended::ForeignValue,
         "r" => Ended::Released,
         "t" => Ended::Transferred,
         "v" => Ended::Revoked,
@@ -168,19 +194,14 @@ fn foreign_value(kind: &str) -> Refusal {
 
 /// Tells a server's error by its words, which themselves go no further: they may quote the
 /// command, and with it secrets.
-fn classify(text: &str) -> ReplyError {
+fn classify(text: &str, called: impl FnOnce(usize) -> Option<String>) -> ReplyError {
     // What is quoted are words of the command, and these may be anything.
     let words = text
         .as_bytes()
         .split(|byte| b"'\"`".contains(byte))
         .next()
         .unwrap_or_default();
-    // `str::contains` would bring a searcher several times the size of all this.
-    let has = |part: &str| {
-        words
-            .windows(part.len())
-            .any(|window| window == part.as_bytes())
-    };
+    let has = |part: &str| contains(words, part);
     let passing = |reason, message| Refusal {
         retry_after: Some(Span::from_millis(500)),
         ..Refusal::new(Code::Unavailable, reason, message)
@@ -196,19 +217,21 @@ fn classify(text: &str) -> ReplyError {
         Refusal::new(
             Code::Denied,
             "unauthorized",
-            "The endpoint refuses the token: check that the URL and the token belong together.",
+            "The server refuses the user or the token: check that they belong to this address.",
         )
-    } else if has("NOPERM") {
-        Refusal::new(
-            Code::Denied,
-            "not-permitted",
-            "The token may not run scripts: use the standard token, not the read-only one.",
-        )
+    } else if has("NOPERM") || has("The user executing the script can") || has("ACL failure") {
+        not_permitted(text, called)
     } else if has("unknown command") {
         Refusal::new(
             Code::Denied,
             "no-scripts",
             "The server does not run scripts: EVAL and EVALSHA are needed.",
+        )
+    } else if words.starts_with(b"MOVED ") || words.starts_with(b"ASK ") {
+        Refusal::new(
+            Code::Invalid,
+            "cluster",
+            "The server is a node of a cluster, which keeps the key on another: use a client for clusters.",
         )
     } else if has("max daily request limit") || has("max requests limit") {
         Refusal::new(
@@ -216,15 +239,86 @@ fn classify(text: &str) -> ReplyError {
             "quota",
             "The database's request quota is used up.",
         )
-    } else if has("READONLY") || has("MISCONF") {
+    } else if has("READONLY") {
         passing(
             "read-only",
-            "The server takes no writes: it is a replica or cannot persist.",
+            "The server is a replica, which takes no writes: connect to the primary.",
+        )
+    } else if has("MISCONF") || has("NOREPLICAS") {
+        passing(
+            "cannot-persist",
+            "The server takes no writes: it cannot persist them, or has too few replicas.",
         )
     } else if has("OOM") {
         passing("out-of-memory", "The server's memory is full.")
+    } else if words.starts_with(b"LOADING ") {
+        passing("loading", "The server is loading its data.")
+    } else if words.starts_with(b"BUSY ") {
+        passing("busy", "The server is busy with another script.")
+    } else if ["CLUSTERDOWN ", "MASTERDOWN ", "TRYAGAIN "]
+        .iter()
+        .any(|word| words.starts_with(word.as_bytes()))
+    {
+        passing(
+            "cluster-down",
+            "The part of the cluster that has the key is not there now.",
+        )
     } else {
         // It may come from something between us and a server that has carried the command out.
         return ReplyError::Unreadable;
     })
+}
+
+/// `str::contains` would bring a searcher several times the size of all this.
+fn contains(words: &[u8], part: &str) -> bool {
+    words
+        .windows(part.len())
+        .any(|window| window == part.as_bytes())
+}
+
+/// Names the permission that is missing, as far as the server tells.
+fn not_permitted(text: &str, called: impl FnOnce(usize) -> Option<String>) -> Refusal {
+    let tells = |part| contains(text.as_bytes(), part);
+    let command = after(text, "to run the '")
+        .map(|name| name.split('\'').next().unwrap_or_default().into())
+        .or_else(|| {
+            let line = after(text, "@user_script:")?;
+            let digits = line.split(|char: char| !char.is_ascii_digit()).next()?;
+            called(digits.parse().ok()?)
+        })
+        .filter(|name: &String| {
+            name.len() <= 16
+                && name
+                    .bytes()
+                    .all(|byte| byte.is_ascii_alphabetic() || byte == b'|')
+        });
+    let message = if tells("channel") {
+        "The user may not publish on the channels: allow those that begin with the prefix (&prefix:*)."
+            .into()
+    } else if tells("keys") || tells("access a key") {
+        "The user may not touch the keys: allow those that begin with the prefix (~prefix:*)."
+            .into()
+    } else if let Some(command) = command {
+        [
+            "The user may not run ",
+            &command.to_ascii_uppercase(),
+            ": allow it.",
+        ]
+        .concat()
+    } else {
+        "The user may not run a command that is needed: allow all that the documentation lists."
+            .into()
+    };
+    Refusal {
+        message: message.into(),
+        ..Refusal::new(Code::Denied, "not-permitted", "")
+    }
+}
+
+fn after<'a>(text: &'a str, part: &str) -> Option<&'a str> {
+    let at = text
+        .as_bytes()
+        .windows(part.len())
+        .position(|window| window == part.as_bytes())?;
+    text.get(at + part.len()..)
 }

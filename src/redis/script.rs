@@ -26,6 +26,15 @@ impl Script {
         [flag, PRELUDE, self.body].concat()
     }
 
+    /// The command that is called on this line of the text, counted from 1.
+    pub(super) fn called_on(&self, line: usize, key_locking: bool) -> Option<String> {
+        let text = self.text(key_locking);
+        let line = text.split('\n').nth(line.checked_sub(1)?)?;
+        let (_, call) = line.split_once("call('")?;
+        let (command, _) = call.split_once('\'')?;
+        Some(command.into())
+    }
+
     /// The text's SHA-1, in hexadecimal.
     pub const fn hash(&self, key_locking: bool) -> &'static str {
         if key_locking {
@@ -51,24 +60,24 @@ macro_rules! scripts {
 
 scripts! {
     ACQUIRE = "acquire",
-        "c647c73ff4710c42fcce743a15ed8e08b006c4bb",
-        "fad20e81240f67809abf65c20b4be85567d26506";
+        "ba7ce22e4882da30ef72867c34fcb1aeb5a61e13",
+        "6e4cfa9577565d6a6cf1de9fce2e91824e3a7449";
     CANCEL = "cancel",
-        "fca6348819f76110dfb2c88ded04cc887bd3b7c8",
-        "60af2e6f75347fcef41911a77b8237bebd9fb72e";
+        "aa5c088d9a4b028d141a15b6a9815af492a0ba0c",
+        "01fa25c6ecacfaace2771b4f467e3e12873c8c19";
     INSPECT = "inspect",
-        "c606ff6c717f0a207082d6723ea35e8e788d0092",
-        "6ba078a0666bb746446d608b4f88a87c39a744f8";
+        "699fb1cb09e5dfbebe633b9152109113c8b3c6a7",
+        "1fd093bd548022695ac6b5a7377845ac671e2e93";
     RELEASE = "release",
-        "0b6e82f4a19d6700ae3c99b289bda8cba2e534cd",
-        "f8f8f3a1be49c1b18f9040cd44e81fd03b28abf1";
+        "ee67e4fd02e2b433f70e70ebe6d666a33a2757bf",
+        "3abfd37f1facea7073871341770899400e3f89e2";
     RENEW = "renew",
-        "d7593379a3ae0cc45c26bbde6741c4eb4929eb9b",
-        "1198742073db5f72898793f16c7ca4b81087d427";
+        "44dd04363b5e211e82e00ad3a97a2e9e2c8eb6e6",
+        "18e13f3412b62beabf81f8d7d904f2ce9c57dd30";
     REVOKE = "revoke",
-        "3e4d719943d47b2974a0d3ce5d86e18455a09de3",
-        "7e67a99def341f3c5e9cedab9608130e48a56e7b";
+        "4d09c9258aa3087ff66789613940b56979d6f1e2",
+        "f476720aeb972f370f37410d3e2369e95048511d";
     TRANSFER = "transfer",
-        "58f7a70c9424c4bebc971fd075e4818d6a68ce40",
-        "e2d9f9c8c106bd22de0f91f84521b516d4e93bd8";
+        "d3b7e4167f75938bb9df4f00315076ac66c1740d",
+        "2afbaac883652240e9159894e0c94ff52efb5caf";
 }

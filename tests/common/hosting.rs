@@ -194,12 +194,12 @@ impl Server {
     /// Who holds key `"k"`: the holder's name, the fence, milliseconds left, and waiters.
     pub fn look(&mut self, millis: u64) -> Option<(String, u64, u64, u32)> {
         match self.ask(millis, u128::MAX, Operation::Inspect) {
-            Response::Inspected(info) => info.map(|info| {
+            Response::State(state) => state.holders.first().map(|holder| {
                 (
-                    info.holder.as_str().to_string(),
-                    info.fence.value(),
-                    info.remaining.as_millis_floor(),
-                    info.waiters,
+                    holder.holder.as_str().to_string(),
+                    holder.fence.value(),
+                    holder.remaining_ms,
+                    state.waiters,
                 )
             }),
             other => panic!("an inspect was answered with {other:?}"),

@@ -6,11 +6,14 @@
 pub mod holding;
 pub mod hosting;
 
+use std::collections::BTreeMap;
+
 use leasehold::fence::Fence;
 use leasehold::id::{LeaseId, OpId};
 use leasehold::name::{HolderName, Key};
 use leasehold::protocol::{
-    Acquire, Credential, Ended, Granted, Held, Operation, Refusal, Request, Response, Transfer,
+    Acquire, Credential, Ended, Granted, Held, HolderState, KeyState, Operation, Refusal, Request,
+    Response, Transfer,
 };
 use leasehold::time::{Instant, Span};
 use proptest::test_runner::{Config as ProptestConfig, FileFailurePersistence};
@@ -63,24 +66,12 @@ pub fn request(bits: u128, operation: Operation) -> Request {
 
 /// An acquire for `holder`; its grant has the lease id `lease_bits`.
 pub fn acquire(holder: &str, lease_bits: u128, ttl_ms: u64, wait_ms: u64) -> Operation {
-    Operation::Acquire(Acquire {
-        holder: name(holder),
-        lease: lease(lease_bits),
-        ttl: ms(ttl_ms),
-        wait: ms(wait_ms),
-        reentrant: false,
-    })
-}
-
-/// An acquire that is content with the lease its holder has.
-pub fn reacquire(holder: &str, lease_bits: u128, ttl_ms: u64) -> Operation {
-    Operation::Acquire(Acquire {
-        holder: name(holder),
-        lease: lease(lease_bits),
-        ttl: ms(ttl_ms),
-        wait: Span::ZERO,
-        reentrant: true,
-    })
+    Operation::Acquire(Acquire::new(
+        name(holder),
+        lease(lease_bits),
+        ms(ttl_ms),
+        ms(wait_ms),
+    ))
 }
 
 pub fn by_lease(bits: u128) -> Credential {
@@ -134,6 +125,8 @@ pub fn granted(lease_bits: u128, fence_value: u64, ttl_ms: u64) -> Response {
         ttl: ms(ttl_ms),
         waited: Span::ZERO,
         replayed: false,
+        slot: 0,
+        wanted: 0,
     })
 }
 
@@ -145,6 +138,8 @@ pub fn granted_after(lease_bits: u128, fence_value: u64, ttl_ms: u64, waited_ms:
         ttl: ms(ttl_ms),
         waited: ms(waited_ms),
         replayed: false,
+        slot: 0,
+        wanted: 0,
     })
 }
 
@@ -156,13 +151,17 @@ pub fn replayed(lease_bits: u128, fence_value: u64, ttl_ms: u64) -> Response {
         ttl: ms(ttl_ms),
         waited: Span::ZERO,
         replayed: true,
+        slot: 0,
+        wanted: 0,
     })
 }
 
 pub fn held_by(holder: &str, retry_after_ms: u64) -> Response {
     Response::Held(Held {
         holder: Some(name(holder)),
+        fence: None,
         retry_after: ms(retry_after_ms),
+        waiters: 0,
     })
 }
 
@@ -170,11 +169,34 @@ pub fn renewed(ttl_ms: u64) -> Response {
     Response::Renewed {
         about: None,
         ttl: ms(ttl_ms),
+        wanted: 0,
     }
 }
 
 pub fn not_holder(ended: Ended) -> Response {
-    Response::NotHolder { about: None, ended }
+    Response::NotHolder {
+        about: None,
+        ended,
+        present: None,
+    }
+}
+
+/// Renewed, about this very fence.
+pub fn renewed_of(fence_value: u64, ttl_ms: u64) -> Response {
+    Response::Renewed {
+        about: Some(fence(fence_value)),
+        ttl: ms(ttl_ms),
+        wanted: 0,
+    }
+}
+
+/// Not the holder, about this very fence.
+pub fn not_holder_of(fence_value: u64, ended: Ended) -> Response {
+    Response::NotHolder {
+        about: Some(fence(fence_value)),
+        ended,
+        present: None,
+    }
 }
 
 pub const RELEASED: Response = Response::Released { about: None };
@@ -186,7 +208,7 @@ pub fn about(request: &Request, mut response: Response) -> Response {
         | Operation::Renew { credential, .. }
         | Operation::Verify(credential) => credential.fence,
         Operation::Transfer(transfer) => transfer.credential.fence,
-        Operation::Acquire(_) | Operation::Cancel | Operation::Inspect | Operation::Revoke => None,
+        _ => None,
     };
     if let Response::NotHolder { about, .. }
     | Response::Released { about }
@@ -195,6 +217,29 @@ pub fn about(request: &Request, mut response: Response) -> Response {
         *about = named;
     }
     response
+}
+
+/// Key `"k"`, held by nobody.
+pub fn free() -> Response {
+    Response::State(KeyState::absent(key("k")))
+}
+
+/// Key `"k"`, held by `holder` alone.
+pub fn info(holder: &str, fence_value: u64, remaining_ms: u64, waiters: u32) -> Response {
+    let holder = HolderState {
+        holder: name(holder),
+        fence: fence(fence_value),
+        slot: 0,
+        limit: 1,
+        age_ms: 0,
+        remaining_ms,
+        entries: BTreeMap::new(),
+    };
+    Response::State(KeyState {
+        holders: vec![holder],
+        waiters,
+        ..KeyState::absent(key("k"))
+    })
 }
 
 pub fn queued(ahead: u32) -> Response {
@@ -223,20 +268,22 @@ pub fn every_response() -> Vec<(&'static str, Response)> {
         ("held by nobody", {
             Response::Held(Held {
                 holder: None,
+                fence: None,
                 retry_after: Span::ZERO,
+                waiters: 0,
             })
         }),
-        ("free", Response::Inspected(None)),
+        ("free", free()),
         ("queued", queued(2)),
         ("released", RELEASED),
         ("renewed", renewed(1_000)),
         ("renewed, nothing left", renewed(0)),
-        ("revoked", Response::Revoked(true)),
+        ("revoked", Response::Revoked(1)),
     ];
     for ended in [
         Ended::Cancelled,
         Ended::Expired,
-        Ended::ForeignValue,
+        Ended::Finished,
         Ended::Released,
         Ended::Revoked,
         Ended::Transferred,

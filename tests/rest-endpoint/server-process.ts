@@ -9,6 +9,8 @@ import { guard } from "./watchdog.ts";
 export interface RedisServerOptions {
   /** Keep an append-only file, synced on every write, so that data outlives `kill`. */
   readonly appendOnly?: boolean;
+  /** Settings as on redis-server's command line. */
+  readonly settings?: readonly string[];
 }
 
 const START_DEADLINE_MS = 20_000;
@@ -18,25 +20,29 @@ const PORT_ATTEMPTS = 5;
 export class RedisServer {
   readonly port: number;
   readonly #directory: string;
-  readonly #appendOnly: boolean;
+  readonly #options: RedisServerOptions;
   #child: ChildProcess;
 
-  private constructor(port: number, directory: string, appendOnly: boolean, child: ChildProcess) {
+  private constructor(
+    port: number,
+    directory: string,
+    options: RedisServerOptions,
+    child: ChildProcess,
+  ) {
     this.port = port;
     this.#directory = directory;
-    this.#appendOnly = appendOnly;
+    this.#options = options;
     this.#child = child;
   }
 
   static async start(options: RedisServerOptions = {}): Promise<RedisServer> {
     const directory = await mkdtemp(join(tmpdir(), "leasehold-redis-"));
-    const appendOnly = options.appendOnly ?? false;
     let failure: unknown;
     for (let attempt = 0; attempt < PORT_ATTEMPTS; attempt++) {
       const port = await freePort();
       try {
-        const child = await launch(port, directory, appendOnly);
-        return new RedisServer(port, directory, appendOnly, child);
+        const child = await launch(port, directory, options);
+        return new RedisServer(port, directory, options, child);
       } catch (error) {
         failure = error;
       }
@@ -58,7 +64,7 @@ export class RedisServer {
   /** Starts again on the same port and directory, killing the process first if it still runs. */
   async restart(): Promise<void> {
     await this.kill();
-    this.#child = await launch(this.port, this.#directory, this.#appendOnly);
+    this.#child = await launch(this.port, this.#directory, this.#options);
   }
 
   /** Stops the process from answering while its connections stay open. */
@@ -80,7 +86,7 @@ export class RedisServer {
   }
 }
 
-async function freePort(): Promise<number> {
+export async function freePort(): Promise<number> {
   const probe = createServer();
   probe.listen(0, "127.0.0.1");
   await once(probe, "listening");
@@ -91,7 +97,11 @@ async function freePort(): Promise<number> {
   return address.port;
 }
 
-async function launch(port: number, directory: string, appendOnly: boolean): Promise<ChildProcess> {
+async function launch(
+  port: number,
+  directory: string,
+  { appendOnly = false, settings = [] }: RedisServerOptions,
+): Promise<ChildProcess> {
   const child = spawn(
     process.env.REDIS_SERVER ?? "redis-server",
     [
@@ -101,6 +111,7 @@ async function launch(port: number, directory: string, appendOnly: boolean): Pro
       ["--save", ""],
       ["--appendonly", appendOnly ? "yes" : "no"],
       ["--appendfsync", "always"],
+      settings,
     ].flat(),
     { stdio: ["ignore", "pipe", "inherit"] },
   );

@@ -37,14 +37,19 @@ function needsWasm(id, graph, seen = new Set()) {
 
 const wasmNames = new Set();
 
-/** What differs from tree to tree: imports of `#x-wasm`, and sources such as `x.workerd.ts` beside `x.ts`. */
+/**
+ * What differs from tree to tree: imports of `#x-wasm`, and sources such as `x.workerd.ts` beside
+ * `x.ts`. An entry that another one imports stays a file of its own.
+ */
 function conditional(tree, meaning) {
   return {
     name: "conditional",
     resolveId(specifier, importer) {
       if (specifier.startsWith(".") && specifier.endsWith(".js") && importer !== undefined) {
-        const own = resolve(dirname(importer), specifier.replace(/js$/, `${tree}.ts`));
-        if (existsSync(own)) return own;
+        const path = resolve(dirname(importer), specifier.replace(/js$/, ""));
+        if (existsSync(`${path}${tree}.ts`)) return `${path}${tree}.ts`;
+        const entry = entries.find(({ file }) => join(source, file) === `${path}ts`);
+        if (entry !== undefined) return { id: `./${entry.name}.js`, external: true };
       }
       const [, started] = /^#(.*)-wasm$/.exec(specifier) ?? [];
       if (started !== undefined) return `\0started:${started}`;

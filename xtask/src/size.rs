@@ -41,8 +41,8 @@ const BUNDLES: [Bundle; 4] = [
     Bundle {
         name: "client and upstash",
         entries: &["leasehold", "leasehold/upstash"],
-        workerd: limits(48.0, 54.0),
-        inlined: Some(limits(64.0, 70.0)),
+        workerd: limits(48.0, 52.0),
+        inlined: Some(limits(64.0, 68.0)),
     },
     Bundle {
         name: "client and memory",

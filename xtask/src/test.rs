@@ -1,4 +1,4 @@
-//! `cargo xtask test`: every test there is.
+//! `cargo xtask test`: every test there is, or a quick share of them.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,11 +15,36 @@ use crate::wasm_toolchain::cargo;
 /// Well above what all of them take: node's own limit doesn't end a file that won't exit.
 const LONGEST: Duration = Duration::from_secs(30 * 60);
 
+/// The folders of TypeScript tests that `--quick` runs: each part of the package, and every host.
+const QUICK: [&str; 4] = ["client", "coordination", "contract", "workerd"];
+
+/// Builds, then runs what tells of most mistakes in a few minutes. For the inner loop alone: what
+/// takes long, or starts other people's tools, is left to [`run`].
+pub fn quick(repo: &Repo) -> Result {
+    let built = package::build(repo)?;
+    let mut steps = Steps::default();
+    // The simulation's share shrinks by itself where it is not optimised.
+    steps.run("Rust tests, with a few simulated schedules", || {
+        rust_tests(repo, &[], None)
+    });
+    let files: Vec<PathBuf> = QUICK
+        .iter()
+        .flat_map(|folder| files_below(&repo.path("tests/ts").join(folder), ".test.ts"))
+        .collect();
+    steps.run("TypeScript tests", || {
+        let node = built.node.node().env(REDIS.variable, REDIS.program()?);
+        typescript_tests(node, &files, None)
+    });
+    steps.finish()
+}
+
 /// Builds, then runs what the filter lets through; one failure doesn't stop the rest.
 pub fn run(repo: &Repo, filter: Option<&str>) -> Result {
     let built = package::build(repo)?;
     let mut steps = Steps::default();
-    steps.run("Rust tests", || rust_tests(repo, filter));
+    steps.run("Rust tests", || {
+        rust_tests(repo, &["--exclude", "leasehold-sim"], filter)
+    });
     steps.run("simulation", || simulation(repo, filter));
     steps.run("the core alone, as wasm", || {
         core_alone::check(repo, &built)
@@ -49,12 +74,13 @@ pub fn run(repo: &Repo, filter: Option<&str>) -> Result {
     steps.finish()
 }
 
-fn rust_tests(repo: &Repo, filter: Option<&str>) -> Result {
+fn rust_tests(repo: &Repo, apart: &[&str], filter: Option<&str>) -> Result {
     // The bindings decide nothing and only run as wasm: the TypeScript tests are theirs.
     let excluded = BINDINGS.iter().flat_map(|b| ["--exclude", b.package()]);
     Cmd::new(cargo())
-        .args(["test", "--workspace", "--exclude", "leasehold-sim"])
+        .args(["test", "--workspace"])
         .args(excluded)
+        .args(apart)
         .args(filter)
         .cwd(repo.root())
         .stream()

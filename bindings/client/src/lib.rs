@@ -11,8 +11,8 @@ mod settings;
 
 use leasehold::clock::Clock;
 use leasehold::holder::{self, Ask, Delivery, Input, Seed, Ticket, TransportFailure};
-use leasehold::id::{AttemptId, LeaseId, OpId};
-use leasehold::protocol::{Field, Invalid, Operation, Request, Response};
+use leasehold::id::{AttemptId, LeaseId};
+use leasehold::protocol::{Field, Invalid, Response};
 use leasehold::time::Instant;
 use wasm_bindgen::prelude::*;
 
@@ -196,25 +196,16 @@ impl Holder {
     }
 }
 
-/// A request to inspect a key, as one attempt to be sent.
-#[wasm_bindgen]
-pub fn inspect(key: &JsValue) -> Result<JsValue, JsValue> {
-    ask(key, Operation::Inspect)
+/// Whether a text is an answer that a host can give.
+#[wasm_bindgen(js_name = isAnswer)]
+pub fn is_answer(response: &str) -> bool {
+    Response::from_json(response).is_ok()
 }
 
-/// A request to revoke whatever grant a key has, as one attempt to be sent.
-#[wasm_bindgen]
-pub fn revoke(key: &JsValue) -> Result<JsValue, JsValue> {
-    ask(key, Operation::Revoke)
-}
-
-fn ask(key: &JsValue, operation: Operation) -> Result<JsValue, JsValue> {
-    let request = Request {
-        key: settings::key(key).map_err(complaint)?,
-        op: OpId::from_bits(random()?),
-        operation,
-    };
-    Ok(record::single(&request))
+/// How long the answer to one request may take, in milliseconds.
+#[wasm_bindgen(js_name = opTimeoutMs)]
+pub fn op_timeout_ms() -> f64 {
+    holder::Config::OP_TIMEOUT.as_millis_ceil() as f64
 }
 
 fn seed() -> Result<Seed, JsValue> {

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use leasehold::fence::Fence;
-use leasehold::holder::{Config, Done, Event, Failure, Holder, Output, Release, Send, Ticket};
+use leasehold::holder::{Done, Event, Failure, Holder, Output, Release, Send, Ticket};
 use leasehold::id::{AttemptId, LeaseId};
 use leasehold::json::Writer;
 use leasehold::protocol::Request;
@@ -44,11 +44,6 @@ pub(crate) fn drain(machine: &mut Holder, now: Instant) -> JsValue {
             json.number("wakeInMs", at.since(now).as_millis_ceil().min(MAX_TIMER_MS));
         }
     })
-}
-
-/// A request outside any lease's life, to be sent once.
-pub(crate) fn single(request: &Request) -> JsValue {
-    js::record(|json| attempt(json, AttemptId(0), request, Config::OP_TIMEOUT, false))
 }
 
 fn attempt(json: &mut Writer, attempt: AttemptId, request: &Request, timeout: Span, rebind: bool) {

@@ -23,7 +23,9 @@ pub(crate) fn config(settings: &JsValue) -> Result<Config, Invalid> {
         ttl(&field(settings, "ttlMs"))?,
     );
     config.wait = parse_wait(whole(&field(settings, "waitMs")).unwrap_or(u64::MAX))?;
-    config.reentrant = field(settings, "reentrant").is_truthy();
+    config.time_limit = whole(&field(settings, "timeoutMs"))
+        .map(Span::from_millis)
+        .or(Config::usual_time_limit(config.wait));
     config.renewal = schedule(settings)?;
     Ok(config)
 }

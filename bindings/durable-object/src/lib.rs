@@ -44,7 +44,7 @@ impl LeaseObject {
         match Request::from_json(request) {
             Ok(request) => self.step(now_ms, HostInput::Request(to, request)),
             // The same for every state, so no storage needs to be asked.
-            Err(invalid) => Ok(Step::refusing(to, invalid).to_json()),
+            Err(invalid) => Ok(Step::refusing(to, invalid).into_json()),
         }
     }
 
@@ -82,7 +82,7 @@ impl LeaseObject {
             self.store.touch()?;
         }
         self.host.replace(Some(host));
-        Ok(step.to_json())
+        Ok(step.into_json())
     }
 }
 

@@ -22,7 +22,7 @@ impl Step {
         }
     }
 
-    pub fn to_json(self) -> String {
+    pub fn into_json(self) -> String {
         Writer::of(|json| {
             json.array("replies", self.replies, |json, (ReplyTo(to), reply)| {
                 json.object(|json| {

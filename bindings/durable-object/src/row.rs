@@ -165,22 +165,7 @@ fn past_record(line: &str) -> Option<Past> {
             "" => None,
             op => Some(op.parse().ok()?),
         },
-        ended: ended(field()?)?,
+        ended: Ended::from_name(field()?)?,
         at: Instant::from_micros(field()?.parse().ok()?),
     })
-}
-
-fn ended(name: &str) -> Option<Ended> {
-    use Ended::*;
-    [
-        Cancelled,
-        Expired,
-        ForeignValue,
-        Released,
-        Revoked,
-        Transferred,
-        Unknown,
-    ]
-    .into_iter()
-    .find(|ended| ended.name() == name)
 }

@@ -56,12 +56,6 @@ impl RedisCall {
     }
 }
 
-/// Throws the record of a bad prefix.
-#[wasm_bindgen(js_name = checkPrefix)]
-pub fn check_prefix(prefix: &str) -> Result<(), JsValue> {
-    Prefix::parse(prefix).map(drop).map_err(complaint)
-}
-
 fn step(step: Step) -> JsValue {
     record(|json| match step {
         Step::Done(response) => {

@@ -12,7 +12,7 @@ interface Env {
 }
 
 export default {
-  async fetch(request, env, ctx): Promise<Response> {
+  async fetch(request, env): Promise<Response> {
     const url = new URL(request.url);
     const order = url.searchParams.get("order") ?? "";
     const ledger = env.LEDGER.get(env.LEDGER.idFromName(order));
@@ -21,9 +21,7 @@ export default {
     if (url.pathname === "/ship") {
       const by = url.searchParams.get("by") ?? "somebody";
       const workMs = Number(url.searchParams.get("workMs") ?? 100);
-      const leases = new LeaseClient(durableObject(env.LEASES), {
-        waitUntil: (promise) => ctx.waitUntil(promise),
-      });
+      const leases = new LeaseClient(durableObject(env.LEASES));
       const begun = Promise.withResolvers<bigint>();
       const shipped = leases.run(
         `order:${order}`,

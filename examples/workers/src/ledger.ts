@@ -34,7 +34,7 @@ export class Ledger extends DurableObject<unknown> {
     try {
       this.#guard.advance(lease);
     } catch (error) {
-      if (error instanceof LeaseError && error.code === "LOST") return false;
+      if (LeaseError.is(error) && error.code === "LOST") return false;
       throw error;
     }
     const insert = "INSERT INTO entry (fence, line) VALUES (?, ?)";

@@ -29,7 +29,7 @@ pub fn run(data: &[u8], seen: &mut Seen) {
         ops: u128::from(bytes.byte()),
         leases: LEASES,
     };
-    let (bounds, reentrant) = (config.bounds, config.reentrant);
+    let bounds = config.bounds;
     let holder = if bytes.once_in(4) {
         let lease = Credential {
             lease: LeaseId::from_bits(500),
@@ -47,7 +47,7 @@ pub fn run(data: &[u8], seen: &mut Seen) {
         15 => Instant::FAR_FUTURE - Span::from_secs(60),
         _ => Instant::from_millis(1_000),
     };
-    let mut watch = Watch::new(holder, bounds, reentrant);
+    let mut watch = Watch::new(holder, bounds);
     if !bytes.once_in(16) {
         watch.step(now, Input::Start, seen);
     }
@@ -98,7 +98,6 @@ fn config(bytes: &mut Bytes) -> Config {
             15 => sample::span(bytes),
             _ => sample::wait(bytes),
         },
-        reentrant: bytes.once_in(4),
         renewal: match bytes.below(6) {
             0..=2 => Some(Schedule::DEFAULT),
             3 => None,

@@ -22,7 +22,7 @@ pub const WORDS: [&str; 14] = [
     ",\"toLease\":\"00000000000000000000000000000000\"",
     ",\"ttlMs\":100",
     ",\"waitMs\":86400000",
-    ",\"reentrant\":true",
+    ",\"limit\":1024,\"repeat\":\"extend\",\"steal\":true",
     "null}",
     "18446744073709551616",
     "\\ud800",
@@ -83,7 +83,10 @@ fn within_limits(request: &Request) {
         Operation::Cancel
         | Operation::Inspect
         | Operation::Release(_)
-        | Operation::Revoke
+        | Operation::Entry(_)
+        | Operation::Finish(_)
+        | Operation::Watch(_)
+        | Operation::Revoke { .. }
         | Operation::Verify(_) => {}
     }
 }

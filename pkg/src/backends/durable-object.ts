@@ -5,7 +5,10 @@ import type {
   WireRequest,
   WireResponse,
 } from "../lease/backend.js";
+import { argument, callback, oneOf, optionsOf, type Table } from "../lease/check.js";
 import { BackendError } from "../lease/errors.js";
+import { failureOf, mistake } from "../lease/failure.js";
+import { NAMESPACE } from "../lease/recognise.js";
 import { type Fetch, post } from "./post.js";
 
 /** What this package needs of a Durable Object namespace binding. */
@@ -25,20 +28,24 @@ export interface DurableObjectOptions {
   readonly via?: "rpc" | "fetch";
 }
 
+const OPTIONS: Table<DurableObjectOptions> = { shard: callback, via: oneOf("rpc", "fetch") };
+
 /**
  * Lease hosts that are Durable Objects, reached by a binding to their namespace.
  *
  * @param namespace - Such as `env.LEASES`, bound to the class `LeaseHost` of `leasehold/host`.
+ * @throws LeaseError `INVALID` for anything else, and for a bad option.
  */
 export function durableObject(
   namespace: LeaseNamespace,
-  options: DurableObjectOptions = {},
+  options?: DurableObjectOptions,
 ): LeaseBackend {
-  return new DurableObjects(namespace, options);
+  argument("namespace", NAMESPACE, namespace);
+  return new DurableObjects(namespace, optionsOf(OPTIONS, options));
 }
 
 interface Stub {
-  call(request: WireRequest): Promise<WireResponse>;
+  call?(request: WireRequest): Promise<WireResponse>;
   fetch: Fetch;
 }
 
@@ -71,6 +78,9 @@ class DurableObjects implements LeaseBackend {
         const url = `https://lease-host/v1/${request.operation}`;
         return await post((to, init) => stub.fetch(to, init), url, {}, request, options);
       }
+      if (typeof stub.call !== "function") {
+        throw mistake(NO_RPC, undefined, UNSUITED);
+      }
       return await abandoned(stub.call(request), options.signal);
     } catch (error) {
       throw failure(error);
@@ -89,17 +99,37 @@ function abandoned<T>(answer: Promise<T>, signal: AbortSignal): Promise<T> {
   });
 }
 
+const UNSUITED = { code: "INVALID", reason: "unsuited-object" } as const;
+
+const NO_RPC =
+  'There is no RPC before the compatibility date 2024-04-03: use a later one, or { via: "fetch" }.';
+
+/** What the runtime says of a binding that leads to something else than lease hosts. */
+const MISBOUND: readonly (readonly [RegExp, string])[] = [
+  [
+    /SQL is not enabled/,
+    "The class has no SQLite storage: name it in new_sqlite_classes of a migration, not in new_classes.",
+  ],
+  [
+    /does not support RPC|does not implement the method|does not export a fetch/,
+    "The binding leads to another class than LeaseHost of leasehold/host.",
+  ],
+];
+
 /** The runtime marks the errors of an object that wants to be left alone. */
 function failure(error: unknown): BackendError {
-  const cause = error instanceof BackendError ? error.cause : error;
-  const isOverloaded =
-    typeof cause === "object" && cause !== null && "overloaded" in cause && cause.overloaded;
-  if (error instanceof BackendError && !isOverloaded) {
-    return error;
+  const cause = BackendError.is(error) && error.verdict === undefined ? error.cause : error;
+  const message = String(Reflect.get(Object(cause), "message"));
+  const misbound = MISBOUND.find(([words]) => words.test(message));
+  if (misbound !== undefined) {
+    return mistake(misbound[1], cause, UNSUITED);
   }
-  return new BackendError("The lease's Durable Object gave no answer.", {
-    delivery: "unknown",
-    retryAfterMs: isOverloaded ? OVERLOADED_MS : undefined,
-    cause,
-  });
+  if (Reflect.get(Object(cause), "overloaded") === true) {
+    return new BackendError("The lease's Durable Object is overloaded.", {
+      delivery: "unknown",
+      retryAfterMs: OVERLOADED_MS,
+      cause,
+    });
+  }
+  return failureOf(error, "The lease's Durable Object");
 }

@@ -5,7 +5,9 @@ import type {
   WireRequest,
   WireResponse,
 } from "../lease/backend.js";
-import { baseUrl, bearer } from "./endpoint.js";
+import { callback, flag, optionsOf, required, type Table } from "../lease/check.js";
+import { baseUrl, bearer, TOKEN, URL_TEXT } from "./endpoint.js";
+import { pairFrom } from "./environment.js";
 import { type Fetch, post } from "./post.js";
 
 /** How to reach a deployed lease host. */
@@ -16,16 +18,40 @@ export interface HttpOptions {
   readonly token: string;
   /** What to send requests with; the runtime's `fetch` by default. */
   readonly fetch?: Fetch;
+  /** Whether the token may go to another machine in clear, by `http:`. */
+  readonly insecure?: boolean;
 }
+
+const OPTIONS: Table<HttpOptions> = {
+  url: required(URL_TEXT),
+  token: required(TOKEN),
+  fetch: callback,
+  insecure: flag,
+};
 
 /**
  * A lease host that was deployed by itself, reached over HTTPS.
  *
- * @throws LeaseError `INVALID` if there is no URL or no token.
+ * @throws LeaseError `INVALID` for a bad URL, token or option.
  */
 export function http(options: HttpOptions): LeaseBackend {
-  const { url, token, fetch = globalThis.fetch } = options ?? {};
-  return new Http(baseUrl(url), bearer(token), fetch);
+  const { url, token, fetch = globalThis.fetch, insecure } = optionsOf(OPTIONS, options);
+  return new Http(baseUrl(url, insecure), bearer(token), fetch);
+}
+
+/**
+ * The same, with URL and token from the environment: `LEASEHOLD_URL` and `LEASEHOLD_TOKEN`. In
+ * Workers, pass the handler's `env`.
+ *
+ * @throws LeaseError `INVALID`, naming the variable that is missing or bad.
+ */
+export function httpFromEnv(
+  env?: Readonly<Record<string, unknown>>,
+  options?: Omit<HttpOptions, "url" | "token">,
+): LeaseBackend {
+  const { url: _url, token: _token, ...table } = OPTIONS;
+  const rest = optionsOf<Omit<HttpOptions, "url" | "token">>(table, options);
+  return http({ ...rest, ...pairFrom(env, ["LEASEHOLD_URL", "LEASEHOLD_TOKEN"]) });
 }
 
 class Http implements LeaseBackend {

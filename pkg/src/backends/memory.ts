@@ -1,5 +1,6 @@
 import { MemoryHost } from "#memory-wasm";
 import { Parking } from "../host/parking.js";
+import { CLOCK } from "../lease/arguments.js";
 import type {
   CallOptions,
   Capabilities,
@@ -7,6 +8,7 @@ import type {
   WireRequest,
   WireResponse,
 } from "../lease/backend.js";
+import { optionsOf, type Table } from "../lease/check.js";
 import { type Clock, systemClock, unref } from "../lease/clock.js";
 import { BackendError } from "../lease/errors.js";
 
@@ -16,12 +18,17 @@ export interface MemoryOptions {
   readonly clock?: Clock;
 }
 
+const OPTIONS: Table<MemoryOptions> = { clock: CLOCK };
+
 /**
  * A host inside this process: the same machine as the Durable Object's, without storage. Clients
  * made with the same host contend; it forgets everything with the process.
+ *
+ * @throws LeaseError `INVALID` for a bad option.
  */
-export function memory(options: MemoryOptions = {}): LeaseBackend {
-  return new Memory(options.clock ?? systemClock);
+export function memory(options?: MemoryOptions): LeaseBackend {
+  const { clock = systemClock } = optionsOf(OPTIONS, options);
+  return new Memory(clock);
 }
 
 interface Step {
@@ -35,6 +42,7 @@ class Memory implements LeaseBackend {
     fencing: "one-process",
     waiting: "push",
     survives: "nothing: it ends with the process",
+    list: true,
   };
   readonly #machine = new MemoryHost();
   readonly #parking = new Parking<WireResponse>();

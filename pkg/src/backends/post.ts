@@ -1,9 +1,11 @@
 import type { CallOptions, WireRequest, WireResponse } from "../lease/backend.js";
-import { BackendError } from "../lease/errors.js";
-import { retryAfter } from "./endpoint.js";
+import { failureOf } from "../lease/failure.js";
+import { bodyOf, foreignAnswer } from "./endpoint.js";
 
 /** What this package needs of `fetch`, be it the runtime's or a Durable Object stub's. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
+
+const WHO = "The lease host";
 
 /**
  * Posts a request and reads the answer. A readable answer counts whatever the status; anything
@@ -28,16 +30,13 @@ export async function post(
       redirect: "manual",
       signal,
     });
-    text = await response.text();
+    text = await bodyOf(response);
   } catch (cause) {
-    throw new BackendError("The lease host gave no answer.", { delivery: "unknown", cause });
+    throw failureOf(cause, WHO, "fetch");
   }
   const answer = parse(text);
   if (answer === undefined) {
-    throw new BackendError(`The lease host answered with status ${response.status} and no lease.`, {
-      delivery: "unknown",
-      retryAfterMs: retryAfter(response),
-    });
+    throw foreignAnswer(response, text, WHO);
   }
   return answer;
 }

@@ -1,4 +1,4 @@
-import { checkPrefix, RedisCall } from "#redis-wasm";
+import { RedisCall } from "#redis-wasm";
 import type {
   CallOptions,
   Capabilities,
@@ -6,8 +6,21 @@ import type {
   WireRequest,
   WireResponse,
 } from "../lease/backend.js";
+import {
+  argument,
+  type Check,
+  callback,
+  flag,
+  form,
+  hasMethod,
+  optionsOf,
+  required,
+  type Table,
+} from "../lease/check.js";
+import { unref } from "../lease/clock.js";
 import { deferred } from "../lease/deferred.js";
-import { BackendError, checked } from "../lease/errors.js";
+import { BackendError } from "../lease/errors.js";
+import { failureOf } from "../lease/failure.js";
 
 /** The way to a Redis server: any client that can send a command will do. */
 export interface RedisConnection {
@@ -28,25 +41,57 @@ export interface RedisConnection {
 export interface RedisOptions extends RedisConnection {
   /** What all its names in the database begin with: 1 to 64 characters of `A-Z a-z 0-9 _ . : -`. */
   readonly prefix?: string;
+  /**
+   * Whether a server that evicts keys when its memory is full will do: leases, and fences with them,
+   * may then vanish. False by default: the first acquire asks the server, and is refused.
+   */
+  readonly allowEviction?: boolean;
 }
 
+/** The core has the last word on it. */
+export const PREFIX = form("1 to 64 characters of A-Z a-z 0-9 _ . : -", /^[\w.:-]{1,64}$/);
+
+/** What is the same for each kind of connection. */
+export type RedisSettings = Omit<RedisOptions, keyof RedisConnection>;
+
+export const SETTINGS: Table<RedisSettings> = { prefix: PREFIX, allowEviction: flag };
+
+const OPTIONS: Table<RedisOptions> = {
+  send: required(callback),
+  listen: callback,
+  ...SETTINGS,
+};
+
+const CONNECTION: Check = {
+  must: "a connection: an object with send",
+  is: (value) => hasMethod(value, "send") || !hasMethod(value, "duplicate"),
+  hint: () => "pass ioredis(client) or nodeRedis(client) instead",
+};
+
 /**
- * A Redis as a lease host, through a client that you have already.
+ * A Redis as a lease host, through whatever can send a command. For a client of `ioredis` or of
+ * `redis` take `leasehold/ioredis` or `leasehold/node-redis`.
  *
  * Exclusion is best effort on a store that replicates asynchronously: a failover can lose a grant.
  * The guarantee is the fence, checked at the resource. Eviction has to be off (`noeviction`).
  *
- * @throws LeaseError `INVALID` for a bad prefix.
+ * @throws LeaseError `INVALID` for a bad option.
  */
 export function redis(options: RedisOptions): LeaseBackend {
-  const prefix = options.prefix ?? "leasehold";
-  checked(() => checkPrefix(prefix));
-  return new RedisHost(options, prefix);
+  argument("options", CONNECTION, options);
+  const { listen, prefix = "leasehold", allowEviction = false } = optionsOf(OPTIONS, options);
+  const connection: RedisConnection = {
+    send: (command, signal) => options.send(command, signal),
+    ...(listen && {
+      listen: (...listening) => options.listen?.(...listening) ?? Promise.resolve(),
+    }),
+  };
+  return new RedisHost(connection, prefix, allowEviction);
 }
 
 type Step =
   | { readonly type: "done"; readonly response: WireResponse }
-  | { readonly type: "failed" }
+  | { readonly type: "failed"; readonly word?: string }
   | { readonly type: "rest"; readonly gapMs: number; readonly channel: string }
   | {
       readonly type: "send";
@@ -67,13 +112,19 @@ class RedisHost implements LeaseBackend {
   readonly #prefix: string;
   /** Whether the server knows the key-locking flag, as far as has been found out. */
   #keyLocking = true;
+  /** Whether it is known, or taken, that the server keeps what it is given. */
+  #keeps: boolean;
 
-  constructor(connection: RedisConnection, prefix: string) {
+  constructor(connection: RedisConnection, prefix: string, allowEviction: boolean) {
     this.#connection = connection;
     this.#prefix = prefix;
+    this.#keeps = allowEviction;
   }
 
   async call(request: WireRequest, { signal, resending }: CallOptions): Promise<WireResponse> {
+    if (!this.#keeps && request.operation === "acquire") {
+      await this.#refuseEviction(signal);
+    }
     const begun = this.#begin(request);
     if (!(begun instanceof RedisCall)) return begun.response;
     const waker = new Waker(this.#connection, signal);
@@ -84,9 +135,7 @@ class RedisHost implements LeaseBackend {
           case "done":
             return step.response;
           case "failed":
-            throw new BackendError("The server's reply does not say what became of the command.", {
-              delivery: "unknown",
-            });
+            throw unclear(step.word);
           case "rest":
             await waker.rest(step.gapMs, step.channel);
             step = begun.poll() as Step;
@@ -102,6 +151,25 @@ class RedisHost implements LeaseBackend {
       begun.free();
       waker.stop();
     }
+  }
+
+  /** A server that does not say how it is set up is taken at its owner's word. */
+  async #refuseEviction(signal: AbortSignal): Promise<void> {
+    let info: string;
+    try {
+      info = String(await abortable(this.#connection.send(["INFO", "memory"], signal), signal));
+    } catch (error) {
+      this.#keeps = isServersWord(error);
+      return;
+    }
+    const policy = /^maxmemory_policy:([a-z-]+)/m.exec(info)?.[1] ?? "noeviction";
+    if (policy !== "noeviction" && !/^maxmemory:0\b/m.test(info)) {
+      throw new BackendError(
+        `The server evicts keys when its memory is full (maxmemory-policy ${policy}): set it to noeviction.`,
+        { delivery: "never", verdict: { code: "INVALID", reason: "eviction" } },
+      );
+    }
+    this.#keeps = true;
   }
 
   #begin(request: WireRequest): RedisCall | Extract<Step, { type: "done" }> {
@@ -120,12 +188,17 @@ class RedisHost implements LeaseBackend {
   ): Promise<Step> {
     const { signal, abort, unlink } = follower(outer);
     const timer = setTimeout(abort, timeoutMs);
+    unref(timer);
     let reply: unknown;
     try {
       reply = await abortable(this.#connection.send(command, signal), signal);
     } catch (error) {
-      if (error instanceof BackendError) throw error;
-      if (isServersWord(error)) return call.refused(error.message);
+      if (BackendError.is(error)) throw error;
+      if (isServersWord(error)) {
+        const step = call.refused(error.message) as Step;
+        const [word = ""] = error.message.split(" ", 1);
+        return step.type === "failed" ? { ...step, word } : step;
+      }
       throw noAnswer(error);
     } finally {
       clearTimeout(timer);
@@ -135,21 +208,21 @@ class RedisHost implements LeaseBackend {
   }
 }
 
-/** Without the cause itself: clients put the command into their errors, and with it secrets. */
-export function noAnswer(error: unknown): BackendError {
-  const code = codeOf(error) ?? codeOf((error as { cause?: unknown } | undefined)?.cause);
-  const why = code === undefined ? "" : ` (${code})`;
-  return new BackendError(`The server gave no answer${why}.`, { delivery: "unknown" });
+/** The word that an error begins with is the server's own, and no secret. */
+function unclear(word = "something unreadable"): BackendError {
+  return new BackendError(`The server answered ${word}: what became of the command is unknown.`);
 }
 
-function codeOf(error: unknown): string | undefined {
-  const code = (error as { code?: unknown } | undefined)?.code;
-  return typeof code === "string" && /^[A-Z_]{1,40}$/.test(code) ? code : undefined;
+/** Without the cause itself: clients put the command into their errors, and with it secrets. */
+export function noAnswer(error: unknown): BackendError {
+  const { message, delivery, verdict } = failureOf(error, "The server", "send");
+  return new BackendError(message, { delivery, verdict });
 }
 
 /** An error that a server answered with begins with a word in capitals. */
-function isServersWord(error: unknown): error is Error {
-  return error instanceof Error && /^[A-Z]{2,} /.test(error.message);
+function isServersWord(error: unknown): error is { message: string } {
+  const message = Reflect.get(Object(error), "message");
+  return typeof message === "string" && /^[A-Z]{2,} /.test(message);
 }
 
 /** Lets a waiter rest until its time is up or a message comes in. Listens from the first rest on. */
@@ -171,6 +244,7 @@ class Waker {
       const { promise, resolve } = deferred<void>();
       this.#wake = resolve;
       const timer = setTimeout(resolve, gapMs);
+      unref(timer);
       try {
         await abortable(promise, this.#signal);
       } finally {

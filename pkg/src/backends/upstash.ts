@@ -1,20 +1,65 @@
 import type { LeaseBackend } from "../lease/backend.js";
-import { BackendError, invalid } from "../lease/errors.js";
-import { baseUrl, bearer, retryAfter } from "./endpoint.js";
+import {
+  type Check,
+  callback,
+  flag,
+  optionsOf,
+  peek,
+  required,
+  type Table,
+} from "../lease/check.js";
+import { failureOf } from "../lease/failure.js";
+import { baseUrl, bearer, bodyOf, foreignAnswer, TOKEN, URL_TEXT } from "./endpoint.js";
+import { pairFrom } from "./environment.js";
 import { messages } from "./event-stream.js";
-import { type RedisConnection, redis } from "./redis.js";
+import { PREFIX, type RedisConnection, redis } from "./redis.js";
 
-/** Where the database is. */
-export interface UpstashOptions {
-  /** The database's REST URL. */
-  readonly url: string;
-  /** Its standard token; the read-only one cannot run scripts. */
-  readonly token: string;
+/** What can be said of a database wherever it is. */
+export interface UpstashSettings {
   /** What all names in the database begin with: 1 to 64 characters of `A-Z a-z 0-9 _ . : -`. */
   readonly prefix?: string;
   /** Carries the requests; the runtime's own by default. */
   readonly fetch?: typeof fetch;
+  /** Whether the token may go to another machine in clear, by `http:`. */
+  readonly insecure?: boolean;
 }
+
+/** Where the database is: a URL and its token, or a client that knows them. */
+export type UpstashOptions = UpstashSettings &
+  (
+    | {
+        /** The database's REST URL. */
+        readonly url: string | URL;
+        /** Its standard token; the read-only one cannot run scripts. Secret. */
+        readonly token: string;
+        readonly redis?: undefined;
+      }
+    | {
+        /** A client of `@upstash/redis`, whose URL and token are taken: nothing is sent through it. */
+        readonly redis: object;
+        readonly url?: undefined;
+        readonly token?: undefined;
+      }
+  );
+
+const CLIENT: Check = {
+  must: "a client of @upstash/redis that was made with a URL and a token",
+  is: (value) => {
+    const { url, token } = credentialsOf(value as object);
+    return URL_TEXT.is(url) && TOKEN.is(token);
+  },
+};
+
+const SETTINGS: Table<UpstashSettings> = { prefix: PREFIX, fetch: callback, insecure: flag };
+const OPTIONS: Table<UpstashSettings & { url: string; token: string }> = {
+  url: required(URL_TEXT),
+  token: required(TOKEN),
+  ...SETTINGS,
+};
+const OF_CLIENT: Table<UpstashSettings & { redis: object }> = {
+  redis: required(CLIENT),
+  ...SETTINGS,
+};
 
 /**
  * A Redis behind Upstash's REST API as a lease host: also Vercel's, and self-run endpoints that
@@ -23,45 +68,54 @@ export interface UpstashOptions {
  * Exclusion is best effort on a store that replicates asynchronously: a failover can lose a grant.
  * The guarantee is the fence, checked at the resource. Eviction has to be off.
  *
- * @throws LeaseError `INVALID` for a bad URL, token or prefix.
+ * @throws LeaseError `INVALID` for a bad URL, token or option.
  */
 export function upstash(options: UpstashOptions): LeaseBackend {
-  const connection = new RestConnection(options);
+  const { url, token, prefix, fetch, insecure } = located(options);
+  const connection = new RestConnection(baseUrl(url, insecure), bearer(token), fetch);
   return redis({
     send: (command, signal) => connection.send(command, signal),
     listen: (channel, onMessage, signal) => connection.listen(channel, onMessage, signal),
-    ...(options.prefix === undefined ? {} : { prefix: options.prefix }),
+    ...(prefix === undefined ? {} : { prefix }),
+    // Whether the database evicts is set at its provider's, and asking would be billed.
+    allowEviction: true,
   });
 }
 
-/** The families of variables that hold a URL and its token. They are never mixed. */
-const FAMILIES = [
-  ["UPSTASH_REDIS_REST_URL", "UPSTASH_REDIS_REST_TOKEN"],
-  ["KV_REST_API_URL", "KV_REST_API_TOKEN"],
-] as const;
+function located(options: UpstashOptions): UpstashSettings & { url: string; token: string } {
+  if (peek(options, "redis") === undefined) {
+    return optionsOf(OPTIONS, options);
+  }
+  const { redis, ...settings } = optionsOf(OF_CLIENT, options);
+  return { ...settings, ...credentialsOf(redis) };
+}
+
+/** As its client keeps them: the token in the header that it is sent with. */
+function credentialsOf(redis: object): { url: string; token: string } {
+  const { baseUrl, headers } = Reflect.get(redis, "client");
+  return { url: baseUrl, token: String(headers.authorization).replace(/^Bearer\s*/i, "") };
+}
 
 /**
  * The same, with URL and token from the environment: `UPSTASH_REDIS_REST_URL` and `_TOKEN`, or
  * else `KV_REST_API_URL` and `_TOKEN`. In Workers, pass the handler's `env`.
  *
- * @throws LeaseError `INVALID` when there is no pair, or half of one.
+ * @throws LeaseError `INVALID`, naming the variable that is missing or bad.
  */
 export function upstashFromEnv(
-  env: Readonly<Record<string, unknown>> = globalThis.process?.env ?? {},
-  options: Omit<UpstashOptions, "url" | "token"> = {},
+  env?: Readonly<Record<string, unknown>>,
+  options?: UpstashSettings,
 ): LeaseBackend {
-  for (const [urlName, tokenName] of FAMILIES) {
-    const url = env[urlName];
-    const token = env[tokenName];
-    if (typeof url === "string" && typeof token === "string") {
-      return upstash({ ...options, url, token });
-    }
-    if (url !== undefined || token !== undefined) {
-      throw invalid(urlName, `and ${tokenName} must both be set`);
-    }
-  }
-  throw invalid("env", "must have UPSTASH_REDIS_REST_URL and UPSTASH_REDIS_REST_TOKEN");
+  const settings = optionsOf(SETTINGS, options);
+  const pair = pairFrom(
+    env,
+    ["UPSTASH_REDIS_REST_URL", "UPSTASH_REDIS_REST_TOKEN"],
+    ["KV_REST_API_URL", "KV_REST_API_TOKEN"],
+  );
+  return upstash({ ...settings, ...pair });
 }
+
+const WHO = "The endpoint";
 
 /** What an endpoint without streams may answer. */
 const NO_STREAMS = new Set([400, 404, 405, 501]);
@@ -73,36 +127,44 @@ class RestConnection implements RedisConnection {
   /** Whether the endpoint has streams, as far as has been found out. */
   #streams = true;
 
-  constructor({ url, token, fetch: custom }: UpstashOptions) {
-    this.#url = baseUrl(url);
-    this.#fetch = custom ?? ((input, init) => fetch(input, init));
+  constructor(url: string, headers: Readonly<Record<string, string>>, custom?: typeof fetch) {
+    this.#url = url;
+    // Called without a receiver: the runtime's own refuses any other than the global object.
+    this.#fetch = (input, init) => (custom ?? fetch)(input, init);
     this.#init = {
-      headers: bearer(token),
+      headers,
       // A redirect could take the lease's credential to another place.
       redirect: "manual",
     };
   }
 
   async send(command: string[], signal: AbortSignal): Promise<unknown> {
-    const response = await this.#fetch(this.#url, {
-      ...this.#init,
-      ...uncached(),
-      method: "POST",
-      body: JSON.stringify(command),
-      signal,
-    });
-    const reply: unknown = await response.json().catch(() => undefined);
-    if (hasText(reply, "error") && /^[A-Z]{2,} /.test(reply.error)) throw new Error(reply.error);
+    const { response, text } = await this.#exchange(command, signal);
+    const reply = parsed(text);
+    const error = hasText(reply, "error") ? reply.error : undefined;
+    if (error !== undefined && /^[A-Z]{2,} /.test(error)) throw new Error(error);
     if (response.ok && typeof reply === "object" && reply !== null && "result" in reply) {
       return reply.result;
     }
-    if (response.status === 401 || response.status === 403) {
+    // In the endpoint's own form; a page of something in between says nothing about the token.
+    if (error !== undefined && (response.status === 401 || response.status === 403)) {
       throw new Error("WRONGPASS the endpoint refuses the token");
     }
-    throw new BackendError(`The endpoint answered ${response.status} and no reply.`, {
-      delivery: "unknown",
-      retryAfterMs: retryAfter(response),
-    });
+    throw foreignAnswer(response, text, WHO);
+  }
+
+  async #exchange(command: string[], signal: AbortSignal) {
+    try {
+      const response = await this.#fetch(this.#url, {
+        ...this.#init,
+        method: "POST",
+        body: JSON.stringify(command),
+        signal,
+      });
+      return { response, text: await bodyOf(response) };
+    } catch (error) {
+      throw failureOf(error, WHO, "fetch");
+    }
   }
 
   async listen(channel: string, onMessage: () => void, signal: AbortSignal): Promise<void> {
@@ -149,4 +211,12 @@ function hasText<Name extends string>(value: unknown, name: Name): value is Reco
     value !== null &&
     typeof (value as Record<string, unknown>)[name] === "string"
   );
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

@@ -1,8 +1,11 @@
-import type { AcquireOptions, LeaseClient } from "../lease/client.js";
+import type { AcquireOptions } from "../lease/arguments.js";
+import { argument, type Check } from "../lease/check.js";
+import type { LeaseClient } from "../lease/client.js";
 import type { Clock } from "../lease/clock.js";
 import { invalid } from "../lease/errors.js";
 import type { Lease } from "../lease/lease.js";
 import { type Released, released } from "../lease/released.js";
+import type { CallLimits } from "../lease/waiting.js";
 
 /** The most keys that one call acquires: each costs a round trip, one after the other. */
 const MAX_KEYS = 64;
@@ -69,14 +72,16 @@ export class LeaseSet implements AsyncDisposable {
    *
    * @throws LeaseError what `Lease.verify()` throws.
    */
-  async verify(): Promise<void> {
-    await Promise.all(this.leases.map((lease) => lease.verify()));
+  async verify(options?: CallLimits): Promise<void> {
+    await Promise.all(this.leases.map((lease) => lease.verify(options)));
     this.check();
   }
 
-  /** Gives all leases back, at once. Happens once, and never rejects. */
-  async release(): Promise<Released> {
-    const results = this.leases.map(async (lease) => [lease.key, await lease.release()] as const);
+  /** Gives all leases back, at once, as `Lease.release()` does. Happens once. */
+  async release(options?: CallLimits): Promise<Released> {
+    const results = this.leases.map(
+      async (lease) => [lease.key, await lease.release(options)] as const,
+    );
     return released(await Promise.all(results));
   }
 
@@ -96,11 +101,11 @@ export async function acquireAll(
   options: AcquireOptions & { readonly waitMs: number },
   clock: Clock,
 ): Promise<LeaseSet> {
-  const deadline = clock.monotonic() + options.waitMs;
+  const begun = clock.monotonic();
   const leases: Lease[] = [];
   try {
     for (const key of inOrder(keys)) {
-      const rest = leases.length === 0 ? {} : remaining(options, deadline, clock, leases);
+      const rest = leases.length === 0 ? {} : remaining(options, clock.monotonic() - begun, leases);
       leases.push(await client.acquire(key, { ...options, ...rest }));
     }
     const set = new LeaseSet(leases);
@@ -114,28 +119,30 @@ export async function acquireAll(
   }
 }
 
-/** What is left of the wait, which a lease lost meanwhile cuts short. */
+/** What is left of the wait and of the time limit, both cut short by a lease lost meanwhile. */
 function remaining(
-  { waitMs, signal }: AcquireOptions & { readonly waitMs: number },
-  deadline: number,
-  clock: Clock,
+  { waitMs, timeoutMs, signal }: AcquireOptions & { readonly waitMs: number },
+  passedMs: number,
   leases: readonly Lease[],
 ): AcquireOptions {
   const held = leases.map((lease) => lease.signal);
-  // 0 would ask once, and say HELD where the time has run out.
-  const left = Math.max(Math.ceil(deadline - clock.monotonic()), 1);
+  // Not 0, which would ask once, and say HELD where the time has run out.
+  const left = (ms: number) => Math.max(Math.ceil(ms - passedMs), 1);
   return {
-    waitMs: waitMs === 0 ? 0 : left,
+    waitMs: waitMs === 0 ? 0 : left(waitMs),
+    ...(timeoutMs === undefined ? {} : { timeoutMs: left(timeoutMs) }),
     signal: AbortSignal.any(signal === undefined ? held : [signal, ...held]),
   };
 }
 
+const KEYS: Check = {
+  must: "an array of texts",
+  is: (value) => Array.isArray(value) && value.every((key) => typeof key === "string"),
+};
+
 /** The keys once each, in the order of their UTF-16 code units. */
 function inOrder(keys: readonly string[]): string[] {
-  if (!Array.isArray(keys) || !keys.every((key) => typeof key === "string")) {
-    throw invalid("keys", "must be an array of texts");
-  }
-  const once = [...new Set(keys)].sort();
+  const once = [...new Set(argument("keys", KEYS, keys))].sort();
   if (once.length === 0 || once.length > MAX_KEYS) {
     throw invalid("keys", `must be 1 to ${MAX_KEYS} different keys, not ${once.length}`);
   }

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import type { AcquireOptions, LeaseClient } from "../lease/client.js";
+import type { AcquireOptions } from "../lease/arguments.js";
+import type { LeaseClient } from "../lease/client.js";
 import { invalid, LeaseError } from "../lease/errors.js";
 import type { Lease } from "../lease/lease.js";
 
@@ -139,7 +140,7 @@ const STATUS: Readonly<Record<string, number>> = {
  * what other code threw are no answer to the client but faults to look at.
  */
 export function toResponse(error: unknown): Response {
-  const status = error instanceof LeaseError ? STATUS[error.code] : undefined;
+  const status = LeaseError.is(error) ? STATUS[error.code] : undefined;
   if (status === undefined) {
     throw error;
   }

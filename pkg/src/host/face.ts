@@ -1,23 +1,12 @@
 /** The stand-alone host's face over HTTPS. */
 
-import type { Operation, WireResponse } from "../lease/backend.js";
+import { OPERATIONS, type WireResponse } from "../lease/backend.js";
 import { readRecord } from "./body.js";
 import { denial } from "./instance.js";
 import { json, malformedJson, methodNotAllowed, refused } from "./reply.js";
 
-/** A request is a few names and ids: nothing that is larger is one. */
-const MAX_BODY_BYTES = 8_192;
-
-const OPERATIONS: ReadonlySet<string> = new Set<Operation>([
-  "acquire",
-  "cancel",
-  "inspect",
-  "release",
-  "renew",
-  "revoke",
-  "transfer",
-  "verify",
-]);
+/** No request is larger. */
+const MAX_BODY_BYTES = 32_768;
 
 /** What the face stands before. */
 export interface Behind {
@@ -36,7 +25,7 @@ export async function face(request: Request, behind: Behind): Promise<Response> 
     return request.method === "GET" ? health() : methodNotAllowed("GET");
   }
   const operation = pathname.startsWith("/v1/") ? pathname.slice("/v1/".length) : "";
-  if (!OPERATIONS.has(operation)) {
+  if (!OPERATIONS.some((known) => known === operation)) {
     return json(404, refused("INVALID", "not-found", "There is nothing at this path."));
   }
   if (request.method !== "POST") {

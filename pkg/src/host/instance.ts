@@ -35,10 +35,13 @@ function isTrap(error: unknown): boolean {
   return error instanceof WebAssembly.RuntimeError || error instanceof RangeError;
 }
 
+const bigintAsText = (_: string, value: unknown) =>
+  typeof value === "bigint" ? String(value) : value;
+
 /** What was sent, as text: the core says what is wrong with it. */
 export function textOf(sent: unknown): string {
   try {
-    return JSON.stringify(sent) ?? "";
+    return JSON.stringify(sent, bigintAsText) ?? "";
   } catch {
     return "";
   }

@@ -1,16 +1,40 @@
-import { Holder, inspect, revoke } from "#client-wasm";
+import { Holder } from "#client-wasm";
 import { acquireAll, type LeaseSet } from "../coordination/lease-set.js";
+import {
+  ACQUIRE,
+  type AcquireOptions,
+  CLIENT,
+  CLOSE,
+  KEY,
+  type LeaseClientOptions,
+  LIMITS,
+  type ListOptions,
+  limitOf,
+  type NamedOptions,
+  REVOKE,
+  type RevokeOptions,
+  RUN_ONCE,
+  type RunOnceOptions,
+  type WatchOptions,
+} from "./arguments.js";
 import type { LeaseBackend, WireResponse } from "./backend.js";
-import { type Clock, systemClock } from "./clock.js";
+import { argument, callback, optionsOf } from "./check.js";
+import { systemClock } from "./clock.js";
 import { closeAll, closed } from "./close.js";
-import { BackendError, checked, type Failure, LeaseError, toLeaseError } from "./errors.js";
-import type { LeaseEvent } from "./events.js";
+import { checked, LeaseError, withStack } from "./errors.js";
 import { type LeaseHandle, parseHandle } from "./handle.js";
+import { isFree, type KeyState, keyStateOf } from "./key-state.js";
 import type { Lease } from "./lease.js";
+import { NamedLeases } from "./named.js";
+import { type Question, Questions, unreadable } from "./questions.js";
+import { backendOf } from "./recognise.js";
 import type { Released } from "./released.js";
 import { type RunArguments, run } from "./run.js";
-import { guarded, Session, type Surroundings } from "./session.js";
-import type { Send } from "./step.js";
+import { type Kept, type Result, runOnce } from "./run-once.js";
+import { guarded, Session, type SessionTerms, type Surroundings } from "./session.js";
+import { ambientWaitUntil } from "./wait-until.js";
+import { type CallLimits, onAbort } from "./waiting.js";
+import { list, watch } from "./watch.js";
 
 const DEFAULT_TTL_MS = 30_000;
 const DEFAULT_WAIT_MS = 10_000;
@@ -21,84 +45,34 @@ const DEFAULT_WAIT_MS = 10_000;
  */
 const LEASES_BELONG_TO_REQUESTS = globalThis.navigator?.userAgent === "Cloudflare-Workers";
 
-/** How a client goes about it. */
-export interface LeaseClientOptions {
-  /** The name to hold leases under. Random by default, one per client. Not a secret. */
-  readonly holder?: string;
-  /**
-   * Keeps the invocation alive until a promise settles, such as `ctx.waitUntil` of a Worker. It
-   * is given what has to outlive the handler: releases, and the taking back of grants.
-   */
-  readonly waitUntil?: (promise: Promise<unknown>) => void;
-  /** The time and timers; the runtime's own by default. */
-  readonly clock?: Clock;
-  /** Length of a term in milliseconds unless `acquire` says otherwise: 100 to 86 400 000; 30 000 by default. */
-  readonly ttlMs?: number;
-  /** How long to wait for a grant, in milliseconds, unless `acquire` says otherwise; 10 000 by default. */
-  readonly waitMs?: number;
-  /** Is told of everything that happens to the client's leases. What it throws goes to the console. */
-  readonly onEvent?: (event: LeaseEvent) => void;
-  /**
-   * Whether a held lease keeps a Node, Deno or Bun process alive that has nothing else to do.
-   * False by default: the lease then ends with its term.
-   */
-  readonly keepProcessAlive?: boolean;
-}
-
-/** How a lease is to be had. */
-export interface AcquireOptions {
-  /** Length of a term in milliseconds: 100 to 86 400 000. */
-  readonly ttlMs?: number;
-  /** How long to wait for the grant, in milliseconds: 0 to 86 400 000. 0 asks exactly once. */
-  readonly waitMs?: number;
-  /** Cancels the waiting, and only that. A lease once granted is not affected. */
-  readonly signal?: AbortSignal;
-  /** The name to hold it under, instead of the client's. */
-  readonly holder?: string;
-  /**
-   * Whether a lease that the same holder has already is answered with that lease. Whoever shares a
-   * lease so is one holder: what one of them ends has ended for all.
-   */
-  readonly reentrant?: boolean;
-  /** `auto` renews while the lease is held; `manual` only when told. `auto` by default. */
-  readonly renew?: "auto" | "manual";
-  /**
-   * When to renew, as parts of the term: from `t1` on (a third by default), and from `t2` on over
-   * a rebuilt way to the host.
-   */
-  readonly renewal?: { readonly t1?: number; readonly t2?: number };
-}
-
-/** A live lease, as an observer sees it. */
-export interface LeaseInfo {
-  /** Who holds it. */
-  readonly holder: string;
-  /** Its fence. */
-  readonly fence: bigint;
-  /** Time until the host frees the key unless the lease is renewed, in milliseconds. */
-  readonly remainingMs: number;
-  /** How many wait for the key. */
-  readonly waiters: number;
-}
-
 /** Acquires leases from one host. */
 export class LeaseClient implements AsyncDisposable {
   readonly #around: Surroundings;
   readonly #options: LeaseClientOptions;
+  readonly #questions: Questions;
   #holder: string | undefined;
   #closing: Promise<Released> | undefined;
 
-  constructor(host: LeaseBackend, options: LeaseClientOptions = {}) {
-    this.#options = options;
-    this.#holder = options.holder;
+  /**
+   * @param backend - What decides who holds a key: such as `durableObject(env.LEASES)`.
+   * @throws LeaseError `INVALID` for anything else, and for a bad option.
+   */
+  constructor(backend: LeaseBackend, options?: LeaseClientOptions) {
+    const host = backendOf(backend);
+    const settings = optionsOf(CLIENT, options);
+    const { clock = systemClock, keepProcessAlive = false, onEvent, waitUntil } = settings;
+    this.#options = settings;
+    this.#holder = settings.holder;
+    this.#questions = new Questions(host, clock, !LEASES_BELONG_TO_REQUESTS);
     this.#around = {
       host,
-      clock: options.clock ?? systemClock,
-      keepProcessAlive: options.keepProcessAlive ?? false,
+      clock,
+      keepProcessAlive,
       held: new Set(),
       open: LEASES_BELONG_TO_REQUESTS ? undefined : new Set(),
-      waitUntil: (promise) => guarded(() => options.waitUntil?.(promise)),
-      tell: (event) => guarded(() => options.onEvent?.(event)),
+      waitUntil: (promise) => outlive(waitUntil, promise),
+      takeBack: (handle) => outlive(waitUntil, this.#takeBack(handle)),
+      tell: (event) => guarded(() => onEvent?.(event)),
     };
   }
 
@@ -109,23 +83,8 @@ export class LeaseClient implements AsyncDisposable {
    * `UNAVAILABLE`, `DENIED`, `INVALID`. If `options.signal` aborts, its reason instead, at once;
    * whatever the host granted meanwhile is taken back in the background.
    */
-  async acquire(key: string, options: AcquireOptions = {}): Promise<Lease> {
-    const { signal } = options;
-    const session = this.#open(key, options);
-    if (signal === undefined) {
-      return await this.#settled(session.start());
-    }
-    if (signal.aborted) {
-      session.cancel(signal.reason);
-      throw signal.reason;
-    }
-    const abort = () => session.cancel(signal.reason);
-    signal.addEventListener("abort", abort, { once: true });
-    try {
-      return await this.#settled(session.start());
-    } finally {
-      signal.removeEventListener("abort", abort);
-    }
+  async acquire(key: string, options?: AcquireOptions): Promise<Lease> {
+    return await this.#acquire(key, optionsOf(ACQUIRE, options));
   }
 
   /**
@@ -134,11 +93,11 @@ export class LeaseClient implements AsyncDisposable {
    * @returns The lease, or undefined when another holder has the key.
    * @throws LeaseError `UNAVAILABLE`, `DENIED`, `INVALID`; or the reason of `options.signal`.
    */
-  async tryAcquire(key: string, options: AcquireOptions = {}): Promise<Lease | undefined> {
+  async tryAcquire(key: string, options?: AcquireOptions): Promise<Lease | undefined> {
     try {
-      return await this.acquire(key, { ...options, waitMs: 0 });
+      return await this.#acquire(key, { ...optionsOf(ACQUIRE, options), waitMs: 0 });
     } catch (error) {
-      if (error instanceof LeaseError && error.code === "HELD") {
+      if (LeaseError.is(error) && error.code === "HELD") {
         return undefined;
       }
       throw error;
@@ -163,6 +122,28 @@ export class LeaseClient implements AsyncDisposable {
   }
 
   /**
+   * Has work done once, by whoever gets the lease first: its result is kept for `keepMs`, and
+   * whoever asks meanwhile, or waits already, gets the result instead of running `fn`.
+   *
+   * `fn` may start more than once: if it throws, or if who ran it is gone, the next one runs it. One
+   * result is kept, and everybody gets what JSON makes of it, whoever ran `fn` included.
+   *
+   * @returns The result: `null` where `fn` returned nothing.
+   * @throws What `fn` threw; LeaseError `LOST` if the lease was lost before the result was kept, or
+   * `UNAVAILABLE` if that can't be told; `INVALID` for a result that is no JSON or takes more than
+   * 8 192 bytes; what `acquire` throws.
+   */
+  async runOnce<T extends Result>(
+    key: string,
+    options: RunOnceOptions,
+    fn: (lease: Lease) => T | Promise<T>,
+  ): Promise<Kept<T>> {
+    argument("fn", callback, fn);
+    const { keepMs, fingerprint, ...acquire } = optionsOf(RUN_ONCE, options);
+    return await runOnce(() => this.#acquire(key, acquire, fingerprint), keepMs, fn);
+  }
+
+  /**
    * Waits for a lease on each of several keys, and gets all of them or none. Whatever the order of
    * `keys`, they are asked for in one order, so that callers of `acquireAll` never wait for each
    * other in a circle. `waitMs` and `signal` are those of the whole.
@@ -171,9 +152,12 @@ export class LeaseClient implements AsyncDisposable {
    * @throws What `acquire` throws, for the first key that can't be had; LeaseError `LOST` if one
    * that was had is lost meanwhile. The leases had until then are given back in the background.
    */
-  async acquireAll(keys: readonly string[], options: AcquireOptions = {}): Promise<LeaseSet> {
-    const waitMs = options.waitMs ?? this.#options.waitMs ?? DEFAULT_WAIT_MS;
-    return await acquireAll(this, keys, { ...options, waitMs }, this.#around.clock);
+  async acquireAll(keys: readonly string[], options?: AcquireOptions): Promise<LeaseSet> {
+    const { waitMs = this.#options.waitMs ?? DEFAULT_WAIT_MS, ...rest } = optionsOf(
+      ACQUIRE,
+      options,
+    );
+    return await acquireAll(this, keys, { ...rest, waitMs }, this.#around.clock);
   }
 
   /**
@@ -202,75 +186,107 @@ export class LeaseClient implements AsyncDisposable {
    * @throws LeaseError `LOST` if the handle's lease is gone or was taken up; `UNAVAILABLE`,
    * `DENIED`, `INVALID`.
    */
-  async resume(handle: LeaseHandle): Promise<Lease> {
-    this.#assertOpen();
+  async resume(handle: LeaseHandle, options?: CallLimits): Promise<Lease> {
+    this.#questions.assertOpen();
     const { id, fence, key, holder, ttlMs } = parseHandle(handle);
-    const machine = checked(() =>
-      Holder.resume({ key, holder, ttlMs, waitMs: 0, reentrant: false, renew: "auto" }, id, fence),
-    );
-    return await this.#settled(new Session(this.#around, machine, { key, holder, ttlMs }).start());
+    const { signal, timeoutMs } = optionsOf(LIMITS, options);
+    const settings = { key, holder, ttlMs, waitMs: 0, renew: "auto", timeoutMs };
+    const machine = checked(() => Holder.resume(settings, id, fence));
+    return await this.#sought(new Session(this.#around, machine, settings), signal);
   }
 
   /**
-   * Asks the host who holds a key.
+   * Asks the host for the state of a key.
    *
-   * @returns Undefined if nobody does.
-   * @throws LeaseError `UNAVAILABLE`, `DENIED`, `INVALID`.
+   * @returns Undefined if nobody holds it or waits for it, and its work is not done.
+   * @throws LeaseError `UNAVAILABLE`, `DENIED`, `INVALID`; or the reason of `options.signal`.
    */
-  async inspect(key: string): Promise<LeaseInfo | undefined> {
-    const answer = await this.#settled(this.#ask(checked(() => inspect(key))));
-    const { holder, fence, ttlMs, waiters } = answer;
-    if (answer.outcome === "inspected" && holder === undefined) {
-      return undefined;
-    }
-    if (
-      answer.outcome !== "inspected" ||
-      typeof holder !== "string" ||
-      !/^\d{1,20}$/.test(String(fence)) ||
-      typeof ttlMs !== "number" ||
-      typeof waiters !== "number"
-    ) {
-      throw unreadable(key);
-    }
-    return { holder, fence: BigInt(String(fence)), remainingMs: ttlMs, waiters };
+  async inspect(key: string, options?: CallLimits): Promise<KeyState | undefined> {
+    argument("key", KEY, key);
+    const limits = optionsOf(LIMITS, options);
+    const { state } = await this.#asked({ operation: "inspect", key }, limits);
+    if (state === undefined) throw unreadable(key);
+    const told = keyStateOf(state);
+    return isFree(told) ? undefined : told;
   }
 
   /**
-   * Ends whatever lease a key has. For operators: its holder learns of it at its next renewal.
+   * The states of a key, as they come about: the present one first, then each that differs. What
+   * came and went in between may be left out; what still holds is told. Goes on until you leave the
+   * loop or `options.signal` aborts, over failures that pass.
    *
-   * @returns Whether there was one.
-   * @throws LeaseError `UNAVAILABLE`, `DENIED`, `INVALID`.
+   * A key of which the host knows nothing has the revision `"0"` and no holders.
+   *
+   * @throws LeaseError `INVALID` at once for a bad option. The iteration: `UNAVAILABLE` if the host
+   * gives no answer for `options.timeoutMs`; `DENIED`, `INVALID`; the reason of `options.signal`.
    */
-  async revoke(key: string): Promise<boolean> {
-    const answer = await this.#settled(this.#ask(checked(() => revoke(key))));
-    if (answer.outcome !== "revoked") {
-      throw unreadable(key);
-    }
-    return answer.revoked === true;
+  watch(key: string, options?: WatchOptions): AsyncIterable<KeyState> {
+    return watch(this.#questions, argument("key", KEY, key), options);
+  }
+
+  /**
+   * The states of all keys that begin with a prefix, in the order of their names.
+   *
+   * @throws LeaseError `INVALID` at once for a bad option, and where `capabilities.list` of the
+   * backend is not true. The iteration: `UNAVAILABLE`, `DENIED`, `INVALID`; the reason of
+   * `options.signal`.
+   */
+  list(options?: ListOptions): AsyncIterable<KeyState> {
+    return list(this.#questions, options);
+  }
+
+  /**
+   * Ends all grants that a key has, and that its work is done. For operators: a holder learns of it
+   * at its next renewal.
+   *
+   * @param options.fence - Only the grant with this fence.
+   * @returns Whether there was something to end.
+   * @throws LeaseError `UNAVAILABLE`, `DENIED`, `INVALID`; or the reason of `options.signal`.
+   */
+  async revoke(key: string, options?: RevokeOptions): Promise<boolean> {
+    argument("key", KEY, key);
+    const { fence, ...limits } = optionsOf(REVOKE, options);
+    const question = { operation: "revoke", key } as const;
+    const meant = fence === undefined ? question : { ...question, fence: String(fence) };
+    const { revoked } = await this.#asked(meant, limits);
+    if (revoked === undefined) throw unreadable(key);
+    return revoked > 0;
+  }
+
+  /**
+   * Leases by their owners' names, for code that remembers nothing between two calls.
+   *
+   * @throws LeaseError `INVALID` for a bad secret.
+   */
+  named(options: NamedOptions): NamedLeases {
+    return new NamedLeases(this.#questions, this.#options.ttlMs ?? DEFAULT_TTL_MS, options);
   }
 
   /** The leases of this client that are held now, those left out that were detached. */
   get heldLeases(): readonly Lease[] {
-    return [...this.#around.held].flatMap(({ isTrusted, lease }) =>
-      isTrusted && lease !== undefined ? [lease] : [],
+    return [...this.#around.held].flatMap(({ isTrusted, leases }) =>
+      isTrusted ? [...leases] : [],
     );
   }
 
   /**
    * Ends the client, as when its process is told to stop: waits are cut short, and every lease is
    * released but those that were detached. From here on each call, and each wait that was cut
-   * short, rejects with `INVALID`, reason `closed`. Never rejects itself, and happens once.
+   * short, rejects with `INVALID`, reason `closed`. Happens once.
    *
    * On Workers only the held leases are ended: a wait ends with its request.
    *
    * @param options.timeoutMs - How long to wait for the host's word, in milliseconds; a release is
    * given up by itself after 5 000.
    * @returns The keys that the host has back, and those of which it has not said so.
+   * @throws LeaseError `INVALID` for a bad option, and for nothing that the host does.
    */
-  close(options: { readonly timeoutMs?: number } = {}): Promise<Released> {
+  async close(options?: Pick<CallLimits, "timeoutMs">): Promise<Released> {
+    const { timeoutMs } = optionsOf(CLOSE, options);
     const { held, open = held, clock } = this.#around;
-    this.#closing ??= closeAll(open, clock, options.timeoutMs);
-    return this.#closing;
+    this.#questions.close(closed());
+    this.#closing ??= closeAll(open, clock, timeoutMs);
+    return await this.#closing;
   }
 
   /** Closes the client. */
@@ -278,33 +294,63 @@ export class LeaseClient implements AsyncDisposable {
     await this.close();
   }
 
-  #assertOpen(): void {
-    if (this.#closing !== undefined) {
-      throw closed();
-    }
-  }
-
-  #open(key: string, options: AcquireOptions): Session {
-    this.#assertOpen();
+  async #acquire(key: string, options: AcquireOptions, fingerprint?: string): Promise<Lease> {
+    argument("key", KEY, key);
+    this.#questions.assertOpen();
     this.#holder ??= crypto.randomUUID();
     const defaults = this.#options;
     const {
       holder = this.#holder,
       ttlMs = defaults.ttlMs ?? DEFAULT_TTL_MS,
       waitMs = defaults.waitMs ?? DEFAULT_WAIT_MS,
-      reentrant = false,
       renew = "auto",
       renewal: { t1, t2 } = {},
+      reentrant = false,
+      ...rest
     } = options;
-    const settings = { key, holder, ttlMs, waitMs, reentrant, renew, t1, t2 };
+    const { signal, steal, maxHoldMs, timeoutMs } = rest;
+    const limit = limitOf(rest);
+    const terms = { key, holder, ttlMs, waitMs, renew, t1, t2, timeoutMs };
+    const settings = { ...terms, limit, steal, maxHoldMs, fingerprint, reentrant };
+    const own = reentrant ? this.#reenter(settings) : undefined;
+    if (own !== undefined) return own;
     const machine = checked(() => Holder.acquire(settings));
-    return new Session(this.#around, machine, settings);
+    return await this.#sought(new Session(this.#around, machine, settings), signal);
   }
 
-  /** Whoever waited for us finds leases lost meanwhile as lost, before going on. */
+  /** Another lease of a grant that is held already, if there is one to be shared. */
+  #reenter(wanted: SessionTerms): Lease | undefined {
+    const held = [...this.#around.held].find((session) => session.isSharedBy(wanted));
+    return held?.share();
+  }
+
+  async #sought(session: Session, signal: AbortSignal | undefined): Promise<Lease> {
+    const stop = onAbort(signal, (reason) => session.cancel(reason));
+    try {
+      return await this.#settled(session.start());
+    } finally {
+      stop();
+    }
+  }
+
+  /** A lease that was handed over for nobody. */
+  async #takeBack(handle: LeaseHandle): Promise<void> {
+    try {
+      await (await this.resume(handle)).release();
+    } catch {
+      // Gone, or left to its term.
+    }
+  }
+
+  /**
+   * Whoever waited for us finds leases lost meanwhile as lost, before going on, and the stack of an
+   * error shows who that is.
+   */
   async #settled<T>(promise: Promise<T>): Promise<T> {
     try {
       return await promise;
+    } catch (error) {
+      throw withStack(error);
     } finally {
       this.#look();
     }
@@ -322,47 +368,20 @@ export class LeaseClient implements AsyncDisposable {
     }
   }
 
-  /** Makes one attempt at a request that belongs to no lease of ours. */
-  async #ask({ request, timeoutMs, rebind }: Send): Promise<WireResponse> {
-    this.#assertOpen();
-    const { host, clock } = this.#around;
-    const { key } = request;
-    const attempt = new AbortController();
-    const { signal } = attempt;
-    let timer: unknown;
-    try {
-      const answer = await new Promise<WireResponse>((resolve, reject) => {
-        timer = clock.setTimeout(() => {
-          reject(new BackendError("No answer in time.", { delivery: "unknown" }));
-        }, timeoutMs);
-        host.call(request, { signal, timeoutMs, rebind }).then(resolve, reject);
-      });
-      const refusal = asRefusal(answer);
-      if (refusal !== undefined) {
-        throw toLeaseError(refusal, { key });
-      }
-      return answer ?? {};
-    } catch (cause) {
-      if (cause instanceof LeaseError) {
-        throw cause;
-      }
-      const failure = { code: "UNAVAILABLE", reason: "no-answer" } as const;
-      throw toLeaseError(failure, { key, cause });
-    } finally {
-      clock.clearTimeout(timer);
-      guarded(() => attempt.abort());
-    }
+  async #asked(question: Question, limits: CallLimits): Promise<WireResponse> {
+    return await this.#settled(this.#questions.ask(question, limits));
   }
 }
 
-const REFUSALS: readonly unknown[] = ["DENIED", "INVALID", "UNAVAILABLE"];
-
-function asRefusal(answer: WireResponse): Failure | undefined {
-  const { outcome, code, reason, message, retryAfterMs } = answer ?? {};
-  const isRefusal = outcome === "refused" && REFUSALS.includes(code) && typeof reason === "string";
-  return isRefusal ? { code: code as Failure["code"], reason, message, retryAfterMs } : undefined;
-}
-
-function unreadable(key: string): LeaseError {
-  return toLeaseError({ code: "UNAVAILABLE", reason: "unreadable-answer" }, { key });
+/** Has the invocation wait. A `waitUntil` that has lost its context is as good as none given. */
+function outlive(given: LeaseClientOptions["waitUntil"], promise: Promise<unknown>): void {
+  guarded(() => {
+    try {
+      (given ?? ambientWaitUntil)?.(promise);
+    } catch (error) {
+      if (given === undefined) return; // Outside a request there is nothing to outlive.
+      if (ambientWaitUntil === undefined) throw error;
+      ambientWaitUntil(promise);
+    }
+  });
 }

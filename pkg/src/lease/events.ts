@@ -29,10 +29,7 @@ export class LeaseNotice extends Event {
   }
 }
 
-/**
- * What a client's `onEvent` is told. Times are in milliseconds. `lease` is left out where an event
- * is printed or serialised: a lease as JSON holds its credential.
- */
+/** What a client's `onEvent` is told. Times are in milliseconds. No credential is in it. */
 export type LeaseEvent =
   /** Waiting, with so many in front. */
   | { readonly type: "queued"; readonly key: string; readonly ahead: number }

@@ -1,4 +1,14 @@
-import { invalid } from "./errors.js";
+import { HOLDER, KEY, TTL_MS } from "./arguments.js";
+import {
+  argument,
+  type Check,
+  fields,
+  form,
+  oneOf,
+  record,
+  required,
+  type Table,
+} from "./check.js";
 
 /**
  * A lease as plain data, to be carried on elsewhere with `LeaseClient.resume`.
@@ -17,24 +27,30 @@ export interface LeaseHandle {
   readonly ttlMs: number;
 }
 
-/** The handle in data of unknown origin. Key, holder, id and term are left to the core. */
+const HANDLE: Check = {
+  ...record,
+  must: "a handle, as Lease.detach() and Lease.transfer() return it",
+  hint: (value) => (typeof value === "string" ? "read it with JSON.parse first" : undefined),
+};
+
+const FIELDS: Table<LeaseHandle> = {
+  v: required(oneOf(1)),
+  key: required(KEY),
+  holder: required(HOLDER),
+  id: required({
+    ...form("the lease's id, 32 hexadecimal digits", /^[0-9a-f]{32}$/),
+    hint: (value) =>
+      value === undefined ? "a lease as JSON has none; use what detach() returned" : undefined,
+  }),
+  fence: required(form("text of decimal digits", /^\d{1,20}$/)),
+  ttlMs: required(TTL_MS),
+};
+
+/**
+ * The handle in data of unknown origin.
+ *
+ * @throws LeaseError `INVALID`.
+ */
 export function parseHandle(value: unknown): LeaseHandle {
-  if (typeof value !== "object" || value === null) {
-    throw invalid("handle", "must be an object that Lease.toJSON() returned");
-  }
-  const { v, key, holder, id, fence, ttlMs } = value as Record<keyof LeaseHandle, unknown>;
-  if (v !== 1) {
-    throw invalid("handle.v", "must be 1");
-  }
-  if (typeof fence !== "string" || !/^\d{1,20}$/.test(fence)) {
-    throw invalid("handle.fence", "must be a string of decimal digits");
-  }
-  return {
-    v,
-    key: key as string,
-    holder: holder as string,
-    id: id as string,
-    fence,
-    ttlMs: ttlMs as number,
-  };
+  return fields(FIELDS, argument("handle", HANDLE, value) as object, "handle");
 }

@@ -1,4 +1,4 @@
-import { invalid } from "./errors.js";
+import { argument, callback } from "./check.js";
 
 /** What a guarded function runs under. */
 interface Held extends AsyncDisposable {
@@ -16,9 +16,7 @@ export async function run<O, H extends Held, T>(
   rest: RunArguments<O, H, T>,
 ): Promise<T> {
   const [options, fn] = rest.length === 1 ? [undefined, rest[0]] : rest;
-  if (typeof fn !== "function") {
-    throw invalid("fn", "must be a function");
-  }
+  argument("fn", callback, fn);
   const held = await acquire(options);
   try {
     const result = await fn(held);

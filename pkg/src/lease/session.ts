@@ -1,13 +1,25 @@
 import type { Holder } from "#client-wasm";
-import type { LeaseBackend, WireResponse } from "./backend.js";
+import { ask } from "./ask.js";
+import type { LeaseBackend } from "./backend.js";
 import { type Clock, unref } from "./clock.js";
 import { type Deferred, deferred } from "./deferred.js";
-import { BackendError, checked, type Failure, LeaseError, toLeaseError } from "./errors.js";
+import {
+  type BackendError,
+  checked,
+  type Failure,
+  invalid,
+  LeaseError,
+  toLeaseError,
+  withStack,
+} from "./errors.js";
+
 import { type LeaseEvent, LeaseNotice } from "./events.js";
+import { failureOf } from "./failure.js";
 import type { LeaseHandle } from "./handle.js";
 import { Lease } from "./lease.js";
 import type { LeaseState, ReleaseResult } from "./state.js";
 import type { Done, Outcome, Send, Step, StepEvent, StepState } from "./step.js";
+import { type CallLimits, limited } from "./waiting.js";
 
 /** What all sessions of a client share. */
 export interface Surroundings {
@@ -20,6 +32,8 @@ export interface Surroundings {
   readonly open: Set<Session> | undefined;
   /** Keeps the invocation alive until the promise settles. */
   waitUntil(promise: Promise<unknown>): void;
+  /** Frees a lease that was handed over for nobody. */
+  takeBack(handle: LeaseHandle): void;
   /** Tells the client's owner. Never throws. */
   tell(event: LeaseEvent): void;
 }
@@ -39,7 +53,11 @@ export class Session {
   #state: StepState = "acquiring";
   #id = "";
   #fence = 0n;
-  #lease: Lease | undefined;
+  #slot = 0;
+  #wanted = 0;
+  readonly #terms: SessionTerms;
+  /** The leases of the one grant that are not given back. */
+  readonly #leases = new Set<Lease>();
   #loss: LeaseError | undefined;
 
   readonly #around: Surroundings;
@@ -47,7 +65,7 @@ export class Session {
   #timer: unknown;
   readonly #attempts = new Map<number, AbortController>();
   /** The last failure to get an answer, told as the cause of what followed from it. */
-  #unanswered: unknown;
+  #unanswered: BackendError | undefined;
   readonly #ending = new AbortController();
   readonly #closed = deferred<void>();
   #isOutliving = false;
@@ -62,16 +80,13 @@ export class Session {
   readonly #untold: (() => void)[] = [];
   #isTelling = false;
 
-  constructor(
-    around: Surroundings,
-    machine: Holder,
-    lease: { readonly key: string; readonly holder: string; readonly ttlMs: number },
-  ) {
+  constructor(around: Surroundings, machine: Holder, terms: SessionTerms) {
     this.#around = around;
     this.#machine = machine;
-    this.key = lease.key;
-    this.holder = lease.holder;
-    this.#ttlMs = lease.ttlMs;
+    this.key = terms.key;
+    this.holder = terms.holder;
+    this.#ttlMs = terms.ttlMs;
+    this.#terms = terms;
   }
 
   /** Sends the first attempt. The promise is of the lease. */
@@ -124,16 +139,41 @@ export class Session {
     return this.#machine?.isOverdue(clock.monotonic(), clock.wall()) ?? false;
   }
 
-  get ttlMs(): number {
-    return this.#ttlMs;
+  /** The leases of this grant that are not given back. */
+  get leases(): Iterable<Lease> {
+    return this.#leases;
   }
 
-  get lease(): Lease | undefined {
-    return this.#lease;
+  /** Whether more than one is. */
+  get isShared(): boolean {
+    return this.#leases.size > 1;
   }
 
-  get id(): string {
-    return this.#id;
+  /** Whether the grant can be shared by whoever asks like this. */
+  isSharedBy({ key, holder, limit }: SessionTerms): boolean {
+    const own = this.#terms;
+    const isAlike = own.key === key && own.holder === holder && own.limit === limit;
+    return isAlike && own.reentrant === true && this.isTrusted;
+  }
+
+  /** Another lease of this grant. */
+  share(): Lease {
+    const lease = Lease.open(this);
+    this.#leases.add(lease);
+    return lease;
+  }
+
+  /** Gives one of several leases of this grant back. */
+  leave(lease: Lease): boolean {
+    return this.isShared && this.#leases.delete(lease);
+  }
+
+  get slot(): number {
+    return this.#slot;
+  }
+
+  get wanted(): number {
+    return this.#wanted;
   }
 
   get fence(): bigint {
@@ -162,10 +202,14 @@ export class Session {
 
   /** The reason why the lease is not held, or nothing while it is. */
   notHeld(): LeaseError | undefined {
-    return this.isHeld ? undefined : (this.#loss ?? this.#lost(this.#state));
+    return this.isHeld ? undefined : (this.#loss ?? this.lost(this.#state));
   }
 
-  renew(ttlMs: number | undefined): Promise<void> {
+  renew(ttlMs: number | undefined, limits: CallLimits): Promise<void> {
+    return this.#within(limits, () => this.#renew(ttlMs));
+  }
+
+  #renew(ttlMs: number | undefined): Promise<void> {
     return this.#ask(
       (machine, monotonic, wall, ticket) => {
         const step: Step = machine.renew(monotonic, wall, ticket, ttlMs);
@@ -176,14 +220,39 @@ export class Session {
     );
   }
 
-  verify(): Promise<void> {
+  verify(limits: CallLimits): Promise<void> {
+    return this.#within(limits, () => this.#verify());
+  }
+
+  #verify(): Promise<void> {
     return this.#ask(
       (machine, monotonic, wall, ticket) => machine.verify(monotonic, wall, ticket),
       () => {},
     );
   }
 
-  transfer(toHolder: string, toTtlMs: number): Promise<LeaseHandle> {
+  /** What comes of it when nobody waits any more is taken back. */
+  async transfer(
+    toHolder: string,
+    ttlMs = this.#ttlMs,
+    limits: CallLimits = {},
+  ): Promise<LeaseHandle> {
+    let isAwaited = true;
+    try {
+      return await this.#within(limits, () => {
+        const transferred = this.#transfer(toHolder, ttlMs);
+        transferred.then(
+          (handle) => isAwaited || this.#around.takeBack(handle),
+          () => {},
+        );
+        return transferred;
+      });
+    } finally {
+      isAwaited = false;
+    }
+  }
+
+  #transfer(toHolder: string, toTtlMs: number): Promise<LeaseHandle> {
     const { key } = this;
     return this.#ask(
       (machine, monotonic, wall, ticket) =>
@@ -195,17 +264,51 @@ export class Session {
     );
   }
 
-  detach(): void {
+  /** Without a value, it is deleted. */
+  setEntry(_name: string, _value: string | undefined, limits: CallLimits): Promise<void> {
+    return this.#within(limits, () => Promise.reject(invalid("setEntry", "is not served yet")));
+  }
+
+  finish(_result: string, _keepMs: number, limits: CallLimits): Promise<void> {
+    return this.#within(limits, () => Promise.reject(invalid("finish", "is not served yet")));
+  }
+
+  #within<T>(limits: CallLimits, begin: () => Promise<T>): Promise<T> {
+    return limited(begin, limits, this.#around.clock, () => {
+      throw this.#error({ code: "UNAVAILABLE", reason: "no-answer" });
+    });
+  }
+
+  detach(): LeaseHandle {
     const why = this.notHeld();
     if (why !== undefined) {
-      throw why;
+      throw withStack(why);
     }
     this.#step((machine, monotonic, wall) => machine.detach(monotonic, wall));
+    return this.#handle;
+  }
+
+  get #handle(): LeaseHandle {
+    const { key, holder } = this;
+    const fence = String(this.#fence);
+    return { v: 1, key, holder, id: this.#id, fence, ttlMs: this.#ttlMs };
   }
 
   release(): Promise<ReleaseResult> {
     this.#release ??= this.#giveBack();
     return this.#release;
+  }
+
+  /** How the release ended, as far as its caller waits for that. */
+  confirmed(release: Promise<ReleaseResult>, limits: CallLimits): Promise<ReleaseResult> {
+    const { clock } = this.#around;
+    // A release never rejects, so that what does is the caller's own end of the waiting.
+    return limited(
+      () => release,
+      limits,
+      clock,
+      () => UNCONFIRMED,
+    ).catch(() => UNCONFIRMED);
   }
 
   async #giveBack(): Promise<ReleaseResult> {
@@ -224,7 +327,7 @@ export class Session {
   #ask<T>(input: Asking, present: (done: Done) => T): Promise<T> {
     const { promise, resolve, reject } = deferred<T>();
     if (this.#machine === undefined) {
-      reject(this.#loss ?? this.#lost(this.#state));
+      reject(this.#loss ?? this.lost(this.#state));
       return promise;
     }
     this.#tickets += 1;
@@ -256,7 +359,7 @@ export class Session {
       }
       // Out of memory, or a bug. What can't be watched over can't be trusted.
       this.#machine = undefined;
-      this.#unanswered = error;
+      this.#unanswered = failureOf(error, "The client");
       const { reason } = BROKEN;
       const isNew = this.#state === "acquiring";
       const end: StepEvent = isNew ? { type: "failed", ...BROKEN } : { type: "lost", reason };
@@ -273,7 +376,7 @@ export class Session {
     this.#become(step.state);
     const lost = step.events.find((event) => event.type === "lost");
     if (lost !== undefined) {
-      this.#loss = this.#lost(lost.reason);
+      this.#loss = this.lost(lost.reason);
     }
     for (const event of step.events) {
       this.#take(event);
@@ -322,30 +425,39 @@ export class Session {
       case "jeopardy":
       case "safe": {
         const { type, remainingMs } = event;
-        this.#notify(new LeaseNotice(type, remainingMs), (lease) => ({
-          type,
-          key,
-          lease,
-          remainingMs,
-        }));
+        this.#notify(
+          () => new LeaseNotice(type, remainingMs),
+          (lease) => ({
+            type,
+            key,
+            lease,
+            remainingMs,
+          }),
+        );
         break;
       }
       case "renewfailed": {
         const { type, remainingMs } = event;
         const error = this.#error(event);
-        this.#notify(new LeaseNotice(type, remainingMs, error), (lease) => ({
-          type,
-          key,
-          lease,
-          remainingMs,
-          error,
-        }));
+        this.#notify(
+          () => new LeaseNotice(type, remainingMs, error),
+          (lease) => ({
+            type,
+            key,
+            lease,
+            remainingMs,
+            error,
+          }),
+        );
         break;
       }
       case "lost": {
         const { type } = event;
-        const error = this.#loss ?? this.#lost(event.reason);
-        this.#notify(new LeaseNotice(type, 0, error), (lease) => ({ type, key, lease, error }));
+        const error = this.#loss ?? this.lost(event.reason);
+        this.#notify(
+          () => new LeaseNotice(type, 0, error),
+          (lease) => ({ type, key, lease, error }),
+        );
         break;
       }
       case "released":
@@ -373,10 +485,9 @@ export class Session {
   }
 
   #hold(id: string, fence: string, remainingMs: number): void {
-    const lease = Lease.open(this);
+    const lease = this.share();
     this.#id = id;
     this.#fence = BigInt(fence);
-    this.#lease = lease;
     this.#granted.resolve(lease);
     this.#say({ type: "granted", key: this.key, lease, remainingMs });
   }
@@ -395,12 +506,24 @@ export class Session {
     if (failure.code === "LOST" && this.#loss !== undefined) {
       return this.#loss;
     }
-    const cause = failure.code === "UNAVAILABLE" ? this.#unanswered : undefined;
+    const verdict = this.#unanswered?.verdict;
+    const isCause = failure.code === "UNAVAILABLE" || failure.reason === verdict?.reason;
+    const cause = isCause ? this.#unanswered : undefined;
     const fence = this.#fence === 0n ? undefined : this.#fence;
-    return toLeaseError(failure, { key: this.key, fence, cause });
+    return toLeaseError(this.#known(failure), { key: this.key, fence, cause });
   }
 
-  #lost(reason: string): LeaseError {
+  /** Says so where the other holder is this very client. */
+  #known(failure: Failure): Failure {
+    const isHeld = failure.code === "HELD" || failure.code === "TIMEOUT";
+    const isOwn = ({ key, isTrusted }: Session) => key === this.key && isTrusted;
+    return isHeld && [...this.#around.held].some(isOwn)
+      ? { ...failure, reason: "own-lease" }
+      : failure;
+  }
+
+  /** The error that says so. */
+  lost(reason: string): LeaseError {
     return toLeaseError({ code: "LOST", reason }, { key: this.key, fence: this.#fence });
   }
 
@@ -441,12 +564,10 @@ export class Session {
     const controller = new AbortController();
     this.#attempts.set(attempt, controller);
     const { signal } = controller;
-    new Promise<WireResponse>((resolve) => {
-      const resending = () => this.#resent(attempt);
-      resolve(this.#around.host.call(request, { signal, timeoutMs, rebind, resending }));
-    }).then(
+    const resending = () => this.#resent(attempt);
+    ask(this.#around.host, request, { signal, timeoutMs, rebind, resending }).then(
       (response) => this.#answered(attempt, response),
-      (error: unknown) => this.#failed(attempt, error),
+      (error: BackendError) => this.#failed(attempt, error),
     );
   }
 
@@ -460,43 +581,35 @@ export class Session {
     guarded(() => controller?.abort());
   }
 
-  #answered(attempt: number, response: WireResponse): void {
-    let text: string;
-    try {
-      text = JSON.stringify(response) ?? "";
-    } catch (error) {
-      this.#failed(attempt, error);
+  #answered(attempt: number, response: string): void {
+    this.#attempts.delete(attempt);
+    this.#step((machine, monotonic, wall) => machine.answered(monotonic, wall, attempt, response));
+  }
+
+  #failed(attempt: number, error: BackendError): void {
+    if (this.#attempts.has(attempt)) {
+      this.#unanswered = error;
+    }
+    const { delivery, retryAfterMs, verdict, message } = error;
+    if (verdict !== undefined) {
+      const refusal = { v: 1, outcome: "refused", ...verdict, message };
+      this.#answered(attempt, JSON.stringify(refusal));
       return;
     }
     this.#attempts.delete(attempt);
-    this.#step((machine, monotonic, wall) => machine.answered(monotonic, wall, attempt, text));
-  }
-
-  #failed(attempt: number, error: unknown): void {
-    if (this.#attempts.delete(attempt)) {
-      this.#unanswered = error;
-    }
-    const { delivery, retryAfterMs } = error instanceof BackendError ? error : UNKNOWN;
     this.#step((machine, monotonic, wall) =>
       machine.failed(monotonic, wall, attempt, delivery === "never", retryAfterMs),
     );
   }
 
-  #notify(notice: LeaseNotice | undefined, describe: (lease: Lease) => LeaseEvent): void {
-    const lease = this.#lease;
-    if (lease !== undefined) {
-      if (notice !== undefined) {
-        this.#untold.push(() => lease.dispatchEvent(notice));
-      }
+  #notify(notice: (() => LeaseNotice) | undefined, describe: (lease: Lease) => LeaseEvent): void {
+    for (const lease of this.#leases) {
+      this.#untold.push(() => notice && lease.dispatchEvent(notice()));
       this.#say(describe(lease));
     }
   }
 
   #say(event: LeaseEvent): void {
-    if ("lease" in event) {
-      // The lease as JSON is its handle, with the credential: not for whoever logs events.
-      Object.defineProperty(event, "lease", { enumerable: false });
-    }
     this.#untold.push(() => this.#around.tell(event));
   }
 
@@ -513,13 +626,23 @@ export class Session {
   }
 }
 
+/** What a session is about. */
+export interface SessionTerms {
+  readonly key: string;
+  readonly holder: string;
+  readonly ttlMs: number;
+  readonly limit?: number;
+  /** Whether the grant may be shared by re-entry. */
+  readonly reentrant?: boolean;
+}
+
 type Input = (machine: Holder, monotonic: number, wall: number) => Step;
 
 type Asking = (machine: Holder, monotonic: number, wall: number, ticket: number) => Step;
 
 const BROKEN = { code: "UNAVAILABLE", reason: "internal-error" } as const;
 
-const UNKNOWN = { delivery: "unknown", retryAfterMs: undefined } as const;
+const UNCONFIRMED = { released: false, reason: "unconfirmed" } as const;
 
 /** Runs code of others, whose exceptions are not ours to die of. */
 export function guarded(call: () => void): void {

@@ -1,7 +1,8 @@
 /**
- * A clock that a test moves, and a host whose answers a test scripts.
+ * Leases for tests: on a clock that the test moves, from a host whose answers it scripts.
  *
  * @module
  */
 export { type Behaviour, type Recorded, ScriptedBackend } from "./scripted-backend.js";
 export { TestClock } from "./test-clock.js";
+export { type TestLeases, type TestLeasesOptions, testLeases } from "./test-leases.js";

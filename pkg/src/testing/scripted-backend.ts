@@ -8,6 +8,8 @@ import type {
 } from "../lease/backend.js";
 import type { Clock } from "../lease/clock.js";
 import { BackendError } from "../lease/errors.js";
+import { tellStandstill } from "./standstill.js";
+import { TestClock } from "./test-clock.js";
 
 /** What becomes of one request. Without any of these it is carried out and answered. */
 export interface Behaviour {
@@ -97,6 +99,24 @@ export class ScriptedBackend implements LeaseBackend {
 
   async call(request: WireRequest, options: CallOptions): Promise<WireResponse> {
     this.requests.push({ request, options, atMs: this.#clock.monotonic() });
+    const { signal } = options;
+    const moves = this.#watch(request.operation);
+    // An answer that never comes is no longer waited for then.
+    signal.addEventListener("abort", moves, { once: true });
+    try {
+      return await this.#carry(request, options);
+    } finally {
+      signal.removeEventListener("abort", moves);
+      moves();
+    }
+  }
+
+  #watch(operation: Operation): () => void {
+    const clock = this.#clock;
+    return clock instanceof TestClock ? tellStandstill(clock, `"${operation}"`) : () => {};
+  }
+
+  async #carry(request: WireRequest, options: CallOptions): Promise<WireResponse> {
     const behaviour = this.#behaviour(request.operation);
     const { toHostMs = 0, toClientMs = 0, deliver = 1, answer } = behaviour;
     await this.#pause(toHostMs);

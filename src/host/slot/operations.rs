@@ -5,7 +5,9 @@ use super::super::config::HostConfig;
 use super::super::record::{GrantRecord, Past};
 use super::{Asked, Slot, exhausted, not_holder, told};
 use crate::id::OpId;
-use crate::protocol::{Acquire, Credential, Ended, Granted, Info, Response, Transfer};
+use crate::protocol::{
+    Acquire, Credential, Ended, Granted, HolderState, KeyState, Response, Transfer,
+};
 use crate::time::{Instant, Span};
 
 impl Slot {
@@ -26,7 +28,7 @@ impl Slot {
         if self.memory.was_denied(op) {
             return fx.reply(to, self.held(now));
         }
-        match &mut self.grant {
+        match &self.grant {
             None => {
                 let grant = GrantRecord {
                     lease: acquire.lease,
@@ -37,10 +39,6 @@ impl Slot {
                 };
                 let response = self.grant(config, now, grant, Span::ZERO);
                 fx.reply(to, response);
-            }
-            Some(grant) if acquire.reentrant && grant.holder == acquire.holder => {
-                self.dirty |= extend(grant, now, acquire.ttl);
-                fx.reply(to, self.granted(config, now, Span::ZERO, false));
             }
             Some(_) if acquire.wait.is_zero() => self.deny(to, op, now, fx),
             Some(_) => self.enqueue(config, asked, acquire, fx),
@@ -56,9 +54,11 @@ impl Slot {
             Some((lease, fence)) => Response::Granted(Granted {
                 lease,
                 fence,
+                slot: 0,
                 ttl: Span::ZERO,
                 waited: Span::ZERO,
                 replayed: true,
+                wanted: 0,
             }),
             None if past.ended == Ended::Cancelled => Response::Cancelled,
             None => not_holder(None, past.ended),
@@ -190,16 +190,24 @@ impl Slot {
             self.bury(op, Ended::Revoked, now);
             false
         };
-        fx.reply(to, Response::Revoked(revoked));
+        fx.reply(to, Response::Revoked(u32::from(revoked)));
     }
 
     pub fn inspect(&self, now: Instant) -> Response {
-        Response::Inspected(self.grant.as_ref().map(|grant| Info {
+        let holder = self.grant.as_ref().map(|grant| HolderState {
             holder: grant.holder.clone(),
             fence: self.fence,
-            remaining: grant.expires.since(now),
+            slot: 0,
+            limit: 1,
+            age_ms: 0,
+            remaining_ms: grant.expires.since(now).as_millis_floor(),
+            entries: Default::default(),
+        });
+        Response::State(KeyState {
+            holders: holder.into_iter().collect(),
             waiters: u32::try_from(self.queue.len()).unwrap_or(u32::MAX),
-        }))
+            ..KeyState::absent(self.key.clone())
+        })
     }
 
     /// The running grant, if the credential opens it.
@@ -217,6 +225,7 @@ fn renewed(credential: Credential, ttl: Span) -> Response {
     Response::Renewed {
         about: credential.fence,
         ttl,
+        wanted: 0,
     }
 }
 

@@ -3,11 +3,13 @@
 //! Flat, because one record with optional fields costs a fraction of the code that a tagged enum
 //! does in wasm. Reading turns a text into the typed form or into an error that names the field.
 
-mod record;
+pub(super) mod record;
 mod request;
 mod response;
-mod value;
+pub(super) mod value;
 
-pub use request::{Verb, WireRequest};
+pub use request::{Repeat, Verb, WireRequest};
 pub use response::{Outcome, Unreadable, WireResponse};
-pub use value::{FieldSchema, Kind, Version};
+pub use value::{FieldSchema, JsonText, Kind, Version};
+
+pub(super) use record::record;

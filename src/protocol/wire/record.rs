@@ -6,7 +6,7 @@ use crate::invalid::{Field, Invalid};
 use crate::json::{self, Writer};
 
 /// A record as it stands in JSON.
-pub(super) trait Record: Sized {
+pub(crate) trait Record: Sized {
     /// Its fields, in the order in which they are read and written.
     const SCHEMA: &'static [FieldSchema];
 
@@ -26,22 +26,23 @@ macro_rules! record {
             $($(#[$field_doc:meta])* $field:ident: $type:ty => $label:ident,)+
         }
     ) => {
+        #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+        #[serde(rename_all = "camelCase")]
         $(#[$doc])*
-        #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-        #[serde(rename_all = "camelCase", default)]
         pub struct $name {
             $(
                 $(#[$field_doc])*
-                #[serde(skip_serializing_if = "super::value::Slot::is_absent")]
+                #[serde(skip_serializing_if = "crate::protocol::wire::value::Slot::is_absent")]
                 pub $field: $type,
             )+
         }
 
         impl $crate::protocol::wire::record::Record for $name {
-            const SCHEMA: &'static [super::value::FieldSchema] = &[$(
-                super::value::FieldSchema {
+            const SCHEMA: &'static [$crate::protocol::wire::value::FieldSchema] = &[$(
+                $crate::protocol::wire::value::FieldSchema {
                     field: crate::invalid::Field::$label,
-                    kind: <$type as super::value::Slot>::KIND,
+                    kind: <$type as $crate::protocol::wire::value::Slot>::KIND,
+                    required: <$type as $crate::protocol::wire::value::Slot>::REQUIRED,
                 },
             )+];
 
@@ -49,44 +50,60 @@ macro_rules! record {
                 mut values: impl FnMut() -> Option<&'a str>,
             ) -> Result<Self, crate::invalid::Invalid> {
                 Ok(Self {
-                    $($field: super::record::take(values(), crate::invalid::Field::$label)?,)+
+                    $($field: $crate::protocol::wire::record::take(values(), crate::invalid::Field::$label)?,)+
                 })
             }
 
             fn write(&self, json: &mut crate::json::Writer) {
-                $(super::record::put(json, crate::invalid::Field::$label, &self.$field);)+
+                $($crate::protocol::wire::record::put(json, crate::invalid::Field::$label, &self.$field);)+
+            }
+        }
+
+        impl $crate::protocol::wire::value::Value for $name {
+            const KIND: $crate::protocol::wire::value::Kind =
+                $crate::protocol::wire::value::Kind::Record(
+                    <Self as $crate::protocol::wire::record::Record>::SCHEMA,
+                );
+            const EXPECTED: &'static str = "must be a record of the protocol";
+
+            fn read(value: &str) -> Option<Self> {
+                $crate::protocol::wire::record::read(value).ok()
+            }
+
+            fn write(&self, json: &mut $crate::json::Writer) {
+                json.object(|json| $crate::protocol::wire::record::Record::write(self, json));
             }
         }
 
         impl $name {
             /// The record's fields.
-            pub const SCHEMA: &'static [super::value::FieldSchema] =
-                <Self as super::record::Record>::SCHEMA;
+            pub const SCHEMA: &'static [$crate::protocol::wire::value::FieldSchema] =
+                <Self as $crate::protocol::wire::record::Record>::SCHEMA;
 
-            /// The record in a JSON text. Fields that are not known are skipped; `null` is the
-            /// same as absent.
+            /// The record in a JSON text. Fields that are not known are skipped; `null` is not the
+            /// same as absent, but of the wrong type.
             ///
             /// # Errors
             /// [`crate::invalid::Invalid`] naming the first field that is of the wrong type or
             /// given twice.
             pub fn from_json(text: &str) -> Result<Self, crate::invalid::Invalid> {
-                super::record::read(text)
+                $crate::protocol::wire::record::read(text)
             }
 
             /// Writes the record's fields.
             pub fn write(&self, json: &mut crate::json::Writer) {
-                super::record::Record::write(self, json);
+                $crate::protocol::wire::record::Record::write(self, json);
             }
         }
     };
 }
 
-pub(super) use record;
+pub(crate) use record;
 
 /// More fields than any record has.
 const MAX_FIELDS: usize = 32;
 
-pub(super) fn read<T: Record>(text: &str) -> Result<T, Invalid> {
+pub(crate) fn read<T: Record>(text: &str) -> Result<T, Invalid> {
     let mut values = [None; MAX_FIELDS];
     split(text, T::SCHEMA, &mut values)?;
     let mut values = values.into_iter();
@@ -120,12 +137,11 @@ fn split<'a>(
     })
 }
 
-pub(super) fn take<T: Slot>(value: Option<&str>, field: Field) -> Result<T, Invalid> {
-    let value = value.filter(|value| *value != "null");
+pub(crate) fn take<T: Slot>(value: Option<&str>, field: Field) -> Result<T, Invalid> {
     T::take(value).map_err(|expected| Invalid::new(field, expected))
 }
 
-pub(super) fn put<T: Slot>(json: &mut Writer, field: Field, value: &T) {
+pub(crate) fn put<T: Slot>(json: &mut Writer, field: Field, value: &T) {
     if !value.is_absent() {
         value.write(json.name(field.name()));
     }

@@ -2,15 +2,16 @@
 
 use alloc::borrow::Cow;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use super::record::record;
-use super::value::Version;
+use super::value::{JsonText, Version};
 use crate::fence::Fence;
 use crate::id::LeaseId;
 use crate::invalid::Invalid;
 use crate::json::Writer;
 use crate::name::HolderName;
-use crate::protocol::{Code, Ended, Granted, Held, Info, Refusal, Response};
+use crate::protocol::{Code, Done, Ended, Granted, Held, KeyState, Refusal, Response};
 use crate::time::Span;
 use crate::words::words;
 
@@ -19,12 +20,18 @@ words! {
     pub enum Outcome {
         /// [`Response::Cancelled`].
         Cancelled = "cancelled",
+        /// [`Response::Done`].
+        Done = "done",
+        /// [`Response::Entered`].
+        Entered = "entered",
+        /// [`Response::Finished`].
+        Finished = "finished",
         /// [`Response::Granted`].
         Granted = "granted",
         /// [`Response::Held`].
         Held = "held",
-        /// [`Response::Inspected`].
-        Inspected = "inspected",
+        /// [`Response::Listed`].
+        Listed = "listed",
         /// [`Response::NotHolder`].
         NotHolder = "not-holder",
         /// [`Response::Queued`].
@@ -37,11 +44,15 @@ words! {
         Renewed = "renewed",
         /// [`Response::Revoked`].
         Revoked = "revoked",
+        /// [`Response::State`].
+        State = "state",
     }
 }
 
 record! {
     /// A [`Response`] as it travels. Which fields there are depends on the outcome.
+    #[derive(Default)]
+    #[serde(default)]
     pub struct WireResponse {
         /// Protocol version.
         v: Option<Version> => Version,
@@ -53,26 +64,46 @@ record! {
         reason: Option<Cow<'static, str>> => Reason,
         /// Refused: a sentence for people.
         message: Option<Cow<'static, str>> => Message,
+        /// Refused as the wrong object: the layout by which the right one is found.
+        layout: Option<Cow<'static, str>> => Layout,
         /// Granted: the lease's id.
         lease: Option<LeaseId> => Lease,
-        /// Granted, inspected: the grant's fence, in decimal. Not-holder, released, renewed: the one
-        /// that the request named.
+        /// Granted, done: the grant's fence, in decimal. Held: the present one in the lowest slot.
+        /// Entered, finished, not-holder, released, renewed: the one that the request named.
         fence: Option<Fence> => Fence,
-        /// Held, inspected: who holds the key. An inspected key without a holder is free.
+        /// Not-holder: the highest fence that the key has now.
+        present: Option<Fence> => Present,
+        /// Held: who holds the key in the lowest slot.
         holder: Option<HolderName> => Holder,
-        /// Granted, renewed, inspected: what is left of the grant, in milliseconds.
+        /// Granted: the place among the key's holders, from zero.
+        slot: Option<u32> => Slot,
+        /// Granted, renewed: what is left of the grant, in milliseconds.
         ttl_ms: Option<u64> => Ttl,
         /// Granted: how long the request lay waiting at the host, in milliseconds; absent means
         /// zero.
         waited_ms: Option<u64> => Waited,
         /// Held, queued, refused: when asking again may first help, in milliseconds.
         retry_after_ms: Option<u64> => RetryAfter,
-        /// Queued: waiters in front. Inspected: waiters in all.
+        /// Queued: waiters in front. Held: waiters in all; absent means none.
         waiters: Option<u32> => Waiters,
+        /// Granted, renewed: how many wait for the key; absent means none.
+        wanted: Option<u32> => Wanted,
         /// Granted: an earlier attempt of the same op was granted already.
         replayed: bool => Replayed,
-        /// Revoked: whether there was a grant to end.
-        revoked: bool => Revoked,
+        /// Revoked: how many grants ended, the mark that the key is done counted as one.
+        revoked: Option<u32> => Revoked,
+        /// Done: how long ago, in milliseconds.
+        age_ms: Option<u64> => Age,
+        /// Done: how much longer the result is kept, in milliseconds.
+        remaining_ms: Option<u64> => Remaining,
+        /// Done: the result, JSON as text.
+        result: Option<JsonText> => Result,
+        /// State: the key's.
+        state: Option<KeyState> => State,
+        /// Listed: some keys' states.
+        states: Option<Vec<KeyState>> => States,
+        /// Listed: where the next list is to go on; absent at the end.
+        after: Option<String> => After,
     }
 }
 
@@ -108,31 +139,39 @@ impl TryFrom<WireResponse> for Response {
         wire.v.ok_or(Unreadable)?;
         Ok(match wire.outcome.ok_or(Unreadable)? {
             Outcome::Cancelled => Self::Cancelled,
+            Outcome::Done => Self::Done(Done {
+                fence: wire.fence.ok_or(Unreadable)?,
+                age: span(wire.age_ms)?,
+                remaining: span(wire.remaining_ms)?,
+                result: wire.result.map(|JsonText(result)| result),
+            }),
+            Outcome::Entered => Self::Entered { about: wire.fence },
+            Outcome::Finished => Self::Finished { about: wire.fence },
             Outcome::Granted => Self::Granted(Granted {
                 lease: wire.lease.ok_or(Unreadable)?,
                 fence: wire.fence.ok_or(Unreadable)?,
+                slot: wire.slot.unwrap_or(0),
                 ttl: span(wire.ttl_ms)?,
                 waited: Span::from_millis(wire.waited_ms.unwrap_or(0)),
                 replayed: wire.replayed,
+                wanted: wire.wanted.unwrap_or(0),
             }),
             Outcome::Held => Self::Held(Held {
                 holder: wire.holder,
+                fence: wire.fence,
                 retry_after: span(wire.retry_after_ms)?,
+                waiters: wire.waiters.unwrap_or(0),
             }),
-            Outcome::Inspected => Self::Inspected(match wire.holder {
-                None => None,
-                Some(holder) => Some(Info {
-                    holder,
-                    fence: wire.fence.ok_or(Unreadable)?,
-                    remaining: span(wire.ttl_ms)?,
-                    waiters: wire.waiters.ok_or(Unreadable)?,
-                }),
-            }),
+            Outcome::Listed => Self::Listed {
+                states: wire.states.ok_or(Unreadable)?,
+                after: wire.after,
+            },
             Outcome::NotHolder => {
                 let reason = wire.reason.as_deref().and_then(Ended::from_name);
                 Self::NotHolder {
                     about: wire.fence,
                     ended: reason.unwrap_or(Ended::Unknown),
+                    present: wire.present,
                 }
             }
             Outcome::Queued => Self::Queued {
@@ -144,13 +183,16 @@ impl TryFrom<WireResponse> for Response {
                 reason: wire.reason.ok_or(Unreadable)?,
                 message: wire.message.unwrap_or_default(),
                 retry_after: wire.retry_after_ms.map(Span::from_millis),
+                layout: wire.layout,
             }),
             Outcome::Released => Self::Released { about: wire.fence },
             Outcome::Renewed => Self::Renewed {
                 about: wire.fence,
                 ttl: span(wire.ttl_ms)?,
+                wanted: wire.wanted.unwrap_or(0),
             },
-            Outcome::Revoked => Self::Revoked(wire.revoked),
+            Outcome::Revoked => Self::Revoked(wire.revoked.ok_or(Unreadable)?),
+            Outcome::State => Self::State(wire.state.ok_or(Unreadable)?),
         })
     }
 }
@@ -167,36 +209,56 @@ impl From<Response> for WireResponse {
         };
         wire.outcome = Some(match response {
             Response::Cancelled => Outcome::Cancelled,
+            Response::Done(done) => {
+                wire.fence = Some(done.fence);
+                wire.age_ms = Some(done.age.as_millis_floor());
+                wire.remaining_ms = Some(done.remaining.as_millis_floor());
+                wire.result = done.result.map(JsonText);
+                Outcome::Done
+            }
+            Response::Entered { about } => {
+                wire.fence = about;
+                Outcome::Entered
+            }
+            Response::Finished { about } => {
+                wire.fence = about;
+                Outcome::Finished
+            }
             Response::Granted(granted) => {
                 wire.lease = Some(granted.lease);
                 wire.fence = Some(granted.fence);
+                wire.slot = Some(granted.slot);
                 wire.ttl_ms = Some(granted.ttl.as_millis_floor());
-                wire.waited_ms = Some(granted.waited.as_millis_floor()).filter(|&ms| ms > 0);
+                wire.waited_ms = some(granted.waited.as_millis_floor());
                 wire.replayed = granted.replayed;
+                wire.wanted = some(granted.wanted);
                 Outcome::Granted
             }
             Response::Held(held) => {
                 wire.holder = held.holder;
+                wire.fence = held.fence;
                 wire.retry_after_ms = Some(held.retry_after.as_millis_ceil());
+                wire.waiters = some(held.waiters);
                 Outcome::Held
             }
-            Response::Inspected(info) => {
-                if let Some(info) = info {
-                    wire.holder = Some(info.holder);
-                    wire.fence = Some(info.fence);
-                    wire.ttl_ms = Some(info.remaining.as_millis_floor());
-                    wire.waiters = Some(info.waiters);
-                }
-                Outcome::Inspected
+            Response::Listed { states, after } => {
+                wire.states = Some(states);
+                wire.after = after;
+                Outcome::Listed
             }
-            Response::NotHolder { about, ended } => {
+            Response::NotHolder {
+                about,
+                ended,
+                present,
+            } => {
                 wire.fence = about;
                 wire.reason = Some(Cow::Borrowed(ended.name()));
+                wire.present = present;
                 Outcome::NotHolder
             }
             Response::Queued { ahead, retry_after } => {
                 wire.waiters = Some(ahead);
-                wire.retry_after_ms = Some(retry_after.as_millis_ceil()).filter(|&ms| ms > 0);
+                wire.retry_after_ms = some(retry_after.as_millis_ceil());
                 Outcome::Queued
             }
             Response::Refused(refusal) => {
@@ -204,22 +266,33 @@ impl From<Response> for WireResponse {
                 wire.reason = Some(refusal.reason);
                 wire.message = Some(refusal.message);
                 wire.retry_after_ms = refusal.retry_after.map(Span::as_millis_ceil);
+                wire.layout = refusal.layout;
                 Outcome::Refused
             }
             Response::Released { about } => {
                 wire.fence = about;
                 Outcome::Released
             }
-            Response::Renewed { about, ttl } => {
+            Response::Renewed { about, ttl, wanted } => {
                 wire.fence = about;
                 wire.ttl_ms = Some(ttl.as_millis_floor());
+                wire.wanted = some(wanted);
                 Outcome::Renewed
             }
             Response::Revoked(revoked) => {
-                wire.revoked = revoked;
+                wire.revoked = Some(revoked);
                 Outcome::Revoked
+            }
+            Response::State(state) => {
+                wire.state = Some(state);
+                Outcome::State
             }
         });
         wire
     }
+}
+
+/// A number that is absent where it is nothing.
+fn some<T: Default + PartialEq>(number: T) -> Option<T> {
+    Some(number).filter(|number| *number != T::default())
 }

@@ -1,25 +1,35 @@
 //! How each kind of value stands in a record.
 
 use alloc::borrow::Cow;
+use alloc::collections::BTreeMap;
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use super::request::Verb;
+use super::request::{Repeat, Verb};
 use super::response::Outcome;
-use crate::fence::Fence;
+use crate::fence::{Fence, Revision};
 use crate::id::{LeaseId, OpId};
 use crate::invalid::Field;
-use crate::json::{self, Writer};
-use crate::name::{HolderName, Key};
+use crate::json::{self, Json, Writer};
+use crate::name::{EntryName, Fingerprint, HolderName, Key};
 use crate::protocol::{Code, VERSION};
 
 /// A kind of JSON value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
+    /// Any JSON.
+    Any,
     /// True or false.
     Flag,
+    /// A list of values.
+    List(&'static Kind),
+    /// Values by name.
+    Map(&'static Kind),
+    /// An object with these fields.
+    Record(&'static [FieldSchema]),
     /// A string.
     Text,
     /// A whole number.
@@ -33,10 +43,12 @@ pub struct FieldSchema {
     pub field: Field,
     /// What its value is.
     pub kind: Kind,
+    /// Whether it is always there.
+    pub required: bool,
 }
 
 /// A value of some kind.
-pub(super) trait Value: Sized {
+pub(crate) trait Value: Sized {
     const KIND: Kind;
     /// What it must be, for somebody who sent something else or nothing.
     const EXPECTED: &'static str;
@@ -46,9 +58,10 @@ pub(super) trait Value: Sized {
     fn write(&self, json: &mut Writer);
 }
 
-/// A value that may be absent. JSON's `null` is the same as absent.
-pub(super) trait Slot: Sized {
+/// A value that may be absent.
+pub(crate) trait Slot: Sized {
     const KIND: Kind;
+    const REQUIRED: bool = false;
 
     fn take(value: Option<&str>) -> Result<Self, &'static str>;
     fn is_absent(&self) -> bool;
@@ -73,6 +86,24 @@ impl<T: Value> Slot for Option<T> {
         if let Some(value) = self {
             value.write(json);
         }
+    }
+}
+
+/// Always there.
+impl<T: Value> Slot for T {
+    const KIND: Kind = T::KIND;
+    const REQUIRED: bool = true;
+
+    fn take(value: Option<&str>) -> Result<Self, &'static str> {
+        value.and_then(T::read).ok_or(T::EXPECTED)
+    }
+
+    fn is_absent(&self) -> bool {
+        false
+    }
+
+    fn write(&self, json: &mut Writer) {
+        Value::write(self, json);
     }
 }
 
@@ -164,6 +195,7 @@ parsed! {
     OpId, "must be 32 hexadecimal digits", |id, json| json.quoted(&id.to_hex());
     LeaseId, "must be 32 hexadecimal digits", |id, json| json.quoted(&id.to_hex());
     Fence, "must be a decimal number below 2^64, as a string", |fence, json| json.quoted_digits(fence.value());
+    Revision, "must be a decimal number below 2^64, as a string", |revision, json| json.quoted_digits(revision.value());
 }
 
 macro_rules! named {
@@ -184,6 +216,8 @@ macro_rules! named {
 }
 
 named! {
+    EntryName, "must be a string of 1 to 128 bytes of UTF-8 without lone surrogates";
+    Fingerprint, "must be a string of 1 to 128 bytes of UTF-8 without lone surrogates";
     HolderName, "must be a string of 1 to 256 bytes of UTF-8 without lone surrogates";
     Key, "must be a string of 1 to 512 bytes of UTF-8 without lone surrogates";
 }
@@ -205,7 +239,7 @@ macro_rules! words {
     )*};
 }
 
-words!(Code, Outcome, Verb);
+words!(Code, Outcome, Repeat, Verb);
 
 /// The protocol's version, as a number: there is one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -236,5 +270,91 @@ impl Value for Version {
 
     fn write(&self, json: &mut Writer) {
         json.digits(VERSION.into());
+    }
+}
+
+/// JSON as it is.
+impl Value for Json {
+    const KIND: Kind = Kind::Any;
+    const EXPECTED: &'static str = "must be JSON";
+
+    fn read(value: &str) -> Option<Self> {
+        Self::parse(value)
+    }
+
+    fn write(&self, json: &mut Writer) {
+        json.raw(self.as_str());
+    }
+}
+
+/// JSON as text: whoever only passes it on need not look into it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct JsonText(pub Json);
+
+impl From<JsonText> for String {
+    fn from(JsonText(json): JsonText) -> Self {
+        json.as_str().into()
+    }
+}
+
+impl TryFrom<String> for JsonText {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Json::parse(&text).map(Self).ok_or(Self::EXPECTED)
+    }
+}
+
+impl Value for JsonText {
+    const KIND: Kind = Kind::Text;
+    const EXPECTED: &'static str = "must be JSON as text, nested at most 64 deep";
+
+    fn read(value: &str) -> Option<Self> {
+        Json::parse(&json::text(value)?).map(Self)
+    }
+
+    fn write(&self, json: &mut Writer) {
+        json.quoted(self.0.as_str());
+    }
+}
+
+impl<T: Value> Value for Vec<T> {
+    const KIND: Kind = Kind::List(&T::KIND);
+    const EXPECTED: &'static str = T::EXPECTED;
+
+    fn read(value: &str) -> Option<Self> {
+        let mut items = Self::new();
+        json::array(value, &mut |item| {
+            items.push(T::read(item)?);
+            Some(())
+        })?;
+        Some(items)
+    }
+
+    fn write(&self, json: &mut Writer) {
+        json.items(self, |json, item| item.write(json));
+    }
+}
+
+impl<T: Value> Value for BTreeMap<EntryName, T> {
+    const KIND: Kind = Kind::Map(&T::KIND);
+    const EXPECTED: &'static str = T::EXPECTED;
+
+    fn read(value: &str) -> Option<Self> {
+        let mut entries = Self::new();
+        json::fields(value, &mut |name, value| {
+            entries.insert(EntryName::read(name)?, T::read(value)?);
+            Some(())
+        })?;
+        Some(entries)
+    }
+
+    fn write(&self, json: &mut Writer) {
+        json.object(|json| {
+            for (name, value) in self {
+                value.write(json.name(name.as_str()));
+            }
+        });
     }
 }

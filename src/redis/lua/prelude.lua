@@ -25,7 +25,11 @@ local function read()
     return { state = 'n', expires = 0, term = 0, q = '0', fence = '0', lease = '-', op = '-',
       by = '-', past = '-', holder = '' }
   end
-  if type(text) ~= 'string' then return nil end
+  if type(text) ~= 'string' then
+    -- Of another type it is somebody else's; any other error is the server's, and is raised.
+    if not string.find(text.err, 'WRONGTYPE', 1, true) then redis.call('GET', KEYS[1]) end
+    return nil
+  end
   local r = {}
   local at
   r.state, r.expires, r.term, at, r.q, r.fence, r.lease, r.op, r.by, r.past, r.holder =
@@ -115,7 +119,8 @@ local function grant(r, lease, op, holder, ttl)
   local fence = stamp
   local last = redis.pcall('SET', KEYS[2], fence, 'KEEPTTL', 'GET') or '0'
   if type(last) == 'table' then
-    return string.find(last.err, 'WRONGTYPE') and foreign(KEYS[2]) or last
+    if string.find(last.err, 'WRONGTYPE', 1, true) then return foreign(KEYS[2]) end
+    redis.call('SET', KEYS[2], fence, 'KEEPTTL', 'GET')
   end
   if not string.match(last, '^%d+$') then
     redis.call('SET', KEYS[2], last, 'KEEPTTL')

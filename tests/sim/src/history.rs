@@ -75,9 +75,11 @@ fn granted(lease: LeaseId, fence: Fence) -> Granted {
     Granted {
         lease,
         fence,
+        slot: 0,
         ttl: Span::ZERO,
         waited: Span::ZERO,
         replayed: false,
+        wanted: 0,
     }
 }
 

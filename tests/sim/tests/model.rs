@@ -319,10 +319,10 @@ impl Answer {
             Response::NotHolder { about, .. } => Self::NotHolder(about.map(Fence::value)),
             Response::Queued { ahead, .. } => Self::Queued(*ahead),
             Response::Released { about } => Self::Released(about.map(Fence::value)),
-            Response::Renewed { about, ttl } => {
+            Response::Renewed { about, ttl, .. } => {
                 Self::Renewed(about.map(Fence::value), ttl.as_micros())
             }
-            Response::Inspected(_) | Response::Refused(_) | Response::Revoked(_) => {
+            _ => {
                 unreachable!("nobody here asks for that: {response:?}")
             }
         }
@@ -332,6 +332,8 @@ impl Answer {
         match *self {
             Self::Cancelled => Response::Cancelled,
             Self::Granted(lease, fence, ttl, waited, replayed) => Response::Granted(Granted {
+                slot: 0,
+                wanted: 0,
                 lease: LeaseId::from_bits(lease),
                 fence: Fence::from_value(fence),
                 ttl: Span::from_micros(ttl),
@@ -339,10 +341,13 @@ impl Answer {
                 replayed,
             }),
             Self::Held(retry_after) => Response::Held(Held {
+                fence: None,
+                waiters: 0,
                 holder: None,
                 retry_after: Span::from_micros(retry_after),
             }),
             Self::NotHolder(about) => Response::NotHolder {
+                present: None,
                 about: about.map(Fence::from_value),
                 ended: Ended::Unknown,
             },
@@ -354,6 +359,7 @@ impl Answer {
                 about: about.map(Fence::from_value),
             },
             Self::Renewed(about, ttl) => Response::Renewed {
+                wanted: 0,
                 about: about.map(Fence::from_value),
                 ttl: Span::from_micros(ttl),
             },

@@ -36,12 +36,11 @@ test("http posts the request with the token and takes the answer, whatever the s
 });
 
 for (const [name, respond] of [
-  ["HTML", () => new Response("<html>bad gateway</html>", { status: 502 })],
+  ["HTML of an outage", () => new Response("<html>bad gateway</html>", { status: 502 })],
   ["an empty body", () => new Response("")],
   ["truncated JSON", () => new Response('{"v":1,"outcome":"gra')],
   ["JSON of something else", () => Response.json({ error: "no" }, { status: 500 })],
   ["a JSON null", () => Response.json(null)],
-  ["a redirect", () => Response.redirect("https://elsewhere.example.com", 307)],
   ["a failed fetch", () => Promise.reject(new TypeError("fetch failed"))],
 ] as const) {
   test(`over http ${name} is no answer, of unknown delivery`, async () => {
@@ -56,6 +55,29 @@ for (const [name, respond] of [
   });
 }
 
+for (const [name, respond] of [
+  ["a firewall's page", () => page(403)],
+  ["a portal's page", () => page(200)],
+  ["a page that is not there", () => page(404)],
+  ["a server that does not know the method", () => page(501)],
+  ["a proxy that wants a password", () => page(407)],
+  ["a redirect", () => Response.redirect("https://elsewhere.example.com", 307)],
+] as const) {
+  test(`over http ${name} is told at once as not the host's word`, async () => {
+    const { fetch } = answering(respond);
+    const host = http({ url: "https://leases.example.com", token: TOKEN, fetch });
+    await assert.rejects(host.call(REQUEST, options()), (error: BackendError) => {
+      assert.deepEqual(error.verdict, { code: "UNAVAILABLE", reason: "foreign-answer" });
+      return true;
+    });
+  });
+}
+
+function page(status: number): Response {
+  const headers = { "content-type": "text/html" };
+  return new Response("<html>no</html>", { status, headers });
+}
+
 for (const [header, ms] of [
   ["7", 7_000],
   ["Wed, 21 Oct 2015 07:28:00 GMT", 0],
@@ -63,7 +85,8 @@ for (const [header, ms] of [
 ] as const) {
   test(`http honours Retry-After: ${header}`, async () => {
     const respond = () => new Response("", { status: 503, headers: { "retry-after": header } });
-    const host = http({ url: "https://leases.example.com", token: TOKEN, ...answering(respond) });
+    const { fetch } = answering(respond);
+    const host = http({ url: "https://leases.example.com", token: TOKEN, fetch });
     await assert.rejects(host.call(REQUEST, options()), (error: BackendError) => {
       assert.equal(error.retryAfterMs, ms);
       return true;
@@ -107,7 +130,11 @@ function namespace(stub: Stub) {
 }
 
 test("a Durable Object is called by RPC with the request alone, one object per key", async () => {
-  const answer = { v: 1, outcome: "inspected" };
+  const answer = {
+    v: 1,
+    outcome: "state",
+    state: { key: "k", revision: "0", holders: [], waiters: 0 },
+  };
   const seen: unknown[][] = [];
   const objects = namespace({
     call: async (...args) => {
@@ -156,7 +183,11 @@ test("a call by RPC is left when its answer is awaited no more", async () => {
 });
 
 test("via fetch posts to the object", async () => {
-  const answer = { v: 1, outcome: "inspected" };
+  const answer = {
+    v: 1,
+    outcome: "state",
+    state: { key: "k", revision: "0", holders: [], waiters: 0 },
+  };
   const urls: string[] = [];
   const objects = namespace({
     fetch: async (url, init) => {

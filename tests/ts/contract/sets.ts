@@ -58,7 +58,7 @@ export function setsAndClosing(client: () => LeaseClient, freshKey: () => string
 
   test("a set has one signal: the loss of one lease", async () => {
     const [a, b] = [freshKey(), freshKey()].sort() as [string, string];
-    const set = await client().acquireAll([a, b], { ttlMs: 900, waitMs: WAIT });
+    const set = await client().acquireAll([a, b], { ttlMs: 3_000, waitMs: WAIT });
     const lost = new Promise((resolve) => set.signal.addEventListener("abort", resolve));
     assert.equal(await client().revoke(b), true);
     await lost;

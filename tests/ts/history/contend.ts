@@ -15,12 +15,20 @@ export async function contend(
   tell: (told: Told) => void,
   goesOn: () => boolean,
 ): Promise<void> {
+  /** Tells one grant from another, whatever fences they have. */
+  const names = new WeakMap<Lease, string>();
+  const nameOf = (lease: Lease): string => {
+    const name = names.get(lease) ?? crypto.randomUUID().replaceAll("-", "");
+    names.set(lease, name);
+    return name;
+  };
+
   /** Tells until when the lease would be taken for held, were it looked at. */
   const believe = (lease: Lease) => {
     const at = now();
     const until = at + lease.remainingMs() * 1_000;
-    const { key, id, fence } = lease;
-    tell({ type: "believes", key, lease: id, fence: String(fence), at, until });
+    const { key, fence } = lease;
+    tell({ type: "believes", key, lease: nameOf(lease), fence: String(fence), at, until });
   };
 
   const hold = async (lease: Lease): Promise<void> => {
@@ -29,13 +37,13 @@ export async function contend(
     for (let writes = rng.between(1, 4); writes > 0 && lease.held; writes -= 1) {
       await pause(rng.between(0, 250));
       // From here to the write's arrival anything may happen: that is what the fence is for.
-      tell({ type: "writes", key: lease.key, lease: lease.id, fence: String(lease.fence) });
+      tell({ type: "writes", key: lease.key, lease: nameOf(lease), fence: String(lease.fence) });
     }
     if (rng.next() < 0.2 && lease.held) {
-      tell({ type: "ends", lease: lease.id, at: now() });
+      tell({ type: "ends", lease: nameOf(lease), at: now() });
       return hold(await leases.resume(await lease.transfer("next")));
     }
-    tell({ type: "ends", lease: lease.id, at: now() });
+    tell({ type: "ends", lease: nameOf(lease), at: now() });
     await lease.release();
   };
 

@@ -84,7 +84,7 @@ describe("Redis: what operations cost", () => {
     await endpoint.replica.lag();
     const leases = client(endpoint);
     const lease = await leases.acquire(key, { ttlMs: LONG });
-    assert.equal((await leases.inspect(key))?.fence, lease.fence);
+    assert.equal((await leases.inspect(key))?.holders[0]?.fence, lease.fence);
     await lease.verify();
     assert.equal(await leases.tryAcquire(key), undefined);
     await lease.release();

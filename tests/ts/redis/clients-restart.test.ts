@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { after, describe, test } from "node:test";
 import { Redis } from "ioredis";
 import { type LeaseBackend, LeaseClient } from "leasehold";
+import { ioredis } from "leasehold/ioredis";
+import { nodeRedis } from "leasehold/node-redis";
 import { createClient } from "redis";
-import { ioredisHost, SEND_ONCE } from "../../../examples/ioredis/host.ts";
-import { nodeRedisHost } from "../../../examples/node-redis/host.ts";
 import { eventually } from "../../rest-endpoint/harness.ts";
 import { RedisServer } from "../../rest-endpoint/server-process.ts";
 import { leaseError } from "../support/bench.ts";
@@ -17,29 +17,15 @@ interface Opened {
 
 const CLIENTS: Record<string, (port: number) => Promise<Opened>> = {
   ioredis: async (port) => {
-    const client = new Redis(port, SEND_ONCE);
+    const client = new Redis(port);
     client.on("error", () => {});
-    const host = ioredisHost(client);
-    return {
-      host,
-      close: async () => {
-        await host[Symbol.asyncDispose]();
-        client.disconnect();
-      },
-    };
+    return { host: ioredis(client), close: async () => client.disconnect() };
   },
   "node-redis": async (port) => {
     const client = createClient({ url: `redis://127.0.0.1:${port}` });
     client.on("error", () => {});
     await client.connect();
-    const host = await nodeRedisHost(client);
-    return {
-      host,
-      close: async () => {
-        await host[Symbol.asyncDispose]();
-        client.destroy();
-      },
-    };
+    return { host: nodeRedis(client), close: async () => client.destroy() };
   },
 };
 

@@ -1,24 +1,31 @@
-import { Redis } from "ioredis";
-import { createClient } from "redis";
-import { ioredisHost, SEND_ONCE } from "../../../examples/ioredis/host.ts";
-import { nodeRedisHost } from "../../../examples/node-redis/host.ts";
+import { Cluster, Redis } from "ioredis";
+import { ioredis } from "leasehold/ioredis";
+import { nodeRedis } from "leasehold/node-redis";
+import { createClient, createCluster } from "redis";
 import { RedisServer } from "../../rest-endpoint/server-process.ts";
 import { contract } from "../contract/suite.ts";
+import { RedisCluster } from "./cluster.ts";
 
 contract("ioredis", async () => {
   const server = await RedisServer.start();
-  const client = new Redis(server.port, SEND_ONCE);
-  const hosts: AsyncDisposable[] = [];
+  const client = new Redis(server.port);
   return {
-    carrier: () => {
-      const host = ioredisHost(client);
-      hosts.push(host);
-      return host;
-    },
+    carrier: () => ioredis(client),
     close: async () => {
-      for (const host of hosts) await host[Symbol.asyncDispose]();
       client.disconnect();
       await server.close();
+    },
+  };
+});
+
+contract("ioredis, a cluster", async () => {
+  const servers = await RedisCluster.start();
+  const client = new Cluster([...servers.nodes]);
+  return {
+    carrier: () => ioredis(client),
+    close: async () => {
+      client.disconnect();
+      await servers.close();
     },
   };
 });
@@ -28,13 +35,26 @@ contract("node-redis", async () => {
   const client = createClient({ url: `redis://127.0.0.1:${server.port}` });
   client.on("error", () => {});
   await client.connect();
-  const host = await nodeRedisHost(client);
   return {
-    carrier: () => host,
+    carrier: () => nodeRedis(client),
     close: async () => {
-      await host[Symbol.asyncDispose]();
       client.destroy();
       await server.close();
+    },
+  };
+});
+
+contract("node-redis, a cluster", async () => {
+  const servers = await RedisCluster.start();
+  const rootNodes = servers.nodes.map(({ host, port }) => ({ url: `redis://${host}:${port}` }));
+  const client = createCluster({ rootNodes });
+  client.on("error", () => {});
+  await client.connect();
+  return {
+    carrier: () => nodeRedis(client),
+    close: async () => {
+      client.destroy();
+      await servers.close();
     },
   };
 });

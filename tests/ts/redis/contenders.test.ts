@@ -124,7 +124,7 @@ async function contend(
     return;
   }
   tally.served += 1;
-  const { id: writer } = lease;
+  const writer = crypto.randomUUID();
   if (lease.held) register.enter(lease);
   for (let write = 0; write < plan.writes; write += 1) {
     register.write(lease.fence, writer);

@@ -37,12 +37,13 @@ describe("Redis credentials", () => {
     const key = freshKey();
     const lease = await client(endpoint, { holder: "ada" }).acquire(key, { ttlMs: LONG });
     const fence = String(lease.fence);
+    const handle = lease.detach();
     const wrong: Credential[] = [
       { lease: id() },
       { lease: "0".repeat(32) },
       { lease: fence.padStart(32, "0") },
-      { lease: lease.id, fence: String(lease.fence + 1n) },
-      { lease: lease.id, fence: "0" },
+      { lease: handle.id, fence: String(lease.fence + 1n) },
+      { lease: handle.id, fence: "0" },
       { fence },
       {},
     ];
@@ -53,7 +54,7 @@ describe("Redis credentials", () => {
         assert.ok(outcome === "not-holder" || outcome === "refused", `${text}: ${outcome}`);
       }
       await lease.verify();
-      assert.equal((await client(endpoint).inspect(key))?.fence, lease.fence);
+      assert.equal((await client(endpoint).inspect(key))?.holders[0]?.fence, lease.fence);
     }
     assert.deepEqual(await lease.release(), { released: true });
   });
@@ -99,7 +100,7 @@ describe("Redis credentials", () => {
     const next = await client(endpoint).acquire(first.key, { ttlMs: LONG, waitMs: 0 });
     for (const late of [release, op.release(first), op.cancel(first), first]) await send(late);
     await next.verify();
-    assert.equal((await client(endpoint).inspect(first.key))?.fence, next.fence);
+    assert.equal((await client(endpoint).inspect(first.key))?.holders[0]?.fence, next.fence);
     await next.release();
   });
 });

@@ -57,11 +57,33 @@ describe("Redis errors: tokens", () => {
     const error = await refusal(endpoint, "another-token-than-the-right-one");
     assert.deepEqual([error.code, error.reason], ["DENIED", "unauthorized"]);
     for (const status of [401, 403]) {
-      for (const body of ["json", "text", "html"] as const) {
-        endpoint.faults.add({ kind: "status", status, body });
-        await assertRefused(endpoint, "DENIED", "unauthorized");
+      endpoint.faults.add({ kind: "status", status, body: "json" });
+      await assertRefused(endpoint, "DENIED", "unauthorized");
+    }
+  });
+
+  test("a page of something in between says nothing about the token, and is told at once", async () => {
+    const endpoint = await redis.endpoint();
+    for (const status of [401, 403, 404]) {
+      for (const body of ["text", "html"] as const) {
+        const rule = endpoint.faults.add({ kind: "status", status, body }, { times: Infinity });
+        const waiting = client(endpoint).acquire(freshKey(), { waitMs: 5_000 });
+        await assert.rejects(waiting, leaseError("UNAVAILABLE", { reason: "foreign-answer" }));
+        // The acquire, and nothing to take back.
+        assert.equal(rule.fired, 1);
+        endpoint.faults.clear();
       }
     }
+  });
+
+  test("a page of something in between ends no lease", async () => {
+    const endpoint = await redis.endpoint();
+    const lease = await client(endpoint).acquire(freshKey(), { ttlMs: LONG });
+    endpoint.faults.add({ kind: "status", status: 403, body: "html" });
+    await assert.rejects(lease.renew(), leaseError("UNAVAILABLE", { reason: "foreign-answer" }));
+    assert.ok(lease.held);
+    await lease.renew();
+    assert.deepEqual(await lease.release(), { released: true });
   });
 
   test("a read-only token is DENIED and never looks like a held key", async () => {
@@ -117,7 +139,6 @@ describe("Redis errors: the service", () => {
     ["no body at all", { kind: "truncate", bytes: 0, complete: true }],
     ["a cut connection", { kind: "drop-before" }],
     ["an error nobody knows", { kind: "reply-error", error: "ERR what happened is unclear" }],
-    ["a server that is still loading", { kind: "reply-error", error: "LOADING Redis is loading" }],
   ];
   for (const [name, fault] of unclear) {
     test(`${name} is UNAVAILABLE, and a wait goes on past it`, async () => {
@@ -211,18 +232,21 @@ describe("Redis errors: the server", () => {
   });
 
   test("READONLY, MISCONF: no grant, and a release says that it is not through", async () => {
-    const faults: readonly Fault[] = [
-      { kind: "read-only-replica" },
-      { kind: "reply-error", error: "MISCONF Errors writing to the AOF file: No space left" },
+    const faults: readonly (readonly [string, Fault])[] = [
+      ["read-only", { kind: "read-only-replica" }],
+      [
+        "cannot-persist",
+        { kind: "reply-error", error: "MISCONF Errors writing to the AOF file: No space left" },
+      ],
     ];
-    const releases = faults.map(async (fault) => {
+    const releases = faults.map(async ([reason, fault]) => {
       const endpoint = await redis.endpoint();
       const failures: unknown[] = [];
       const lease = await client(endpoint, {
         onEvent: (event) => event.type === "releasefailed" && failures.push(event.error),
       }).acquire(freshKey(), { ttlMs: LONG });
       endpoint.faults.add(fault, { times: Infinity });
-      await assertRefused(endpoint, "UNAVAILABLE", "read-only");
+      await assertRefused(endpoint, "UNAVAILABLE", reason);
       const releasing = lease.release();
       assert.equal(lease.held, false);
       assert.deepEqual(await releasing, { released: false, reason: "unconfirmed" });

@@ -207,7 +207,7 @@ describe("Redis fences", () => {
       await redis.direct.send("SET", record(key, "fence"), seed);
       const lease = await client(endpoint).acquire(key, { ttlMs: LONG });
       assert.equal(lease.fence, expected);
-      assert.equal((await client(endpoint).inspect(key))?.fence, expected);
+      assert.equal((await client(endpoint).inspect(key))?.holders[0]?.fence, expected);
       await lease.verify();
       assert.deepEqual(await lease.release(), { released: true });
       assert.equal(await ask(redis.direct, "GET", record(key, "fence")), String(expected));

@@ -38,7 +38,6 @@ function operation(rng: Rng, key: string, step: number, sent: WireRequest[]): Wi
     case 0:
     case 1:
     case 2: {
-      const reentrant = rng.next() < 0.3 ? { reentrant: true } : {};
       const holder = rng.pick(HOLDERS);
       return {
         ...base,
@@ -46,7 +45,6 @@ function operation(rng: Rng, key: string, step: number, sent: WireRequest[]): Wi
         holder,
         lease: id(1_000 + step),
         ttlMs: 60_000,
-        ...reentrant,
       };
     }
     case 3:

@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { LeaseClient } from "leasehold";
+import { LeaseClient, type LeaseError } from "leasehold";
 import { redis as redisHost } from "leasehold/redis";
 import { upstash, upstashFromEnv } from "leasehold/upstash";
 import { suite } from "../../rest-endpoint/harness.ts";
@@ -44,13 +44,16 @@ describe("Redis settings: upstashFromEnv", () => {
     assert.equal(await target(env), "https://u.example Bearer ut");
   });
 
-  test("half a pair is INVALID, also beside a whole one of the other family", () => {
-    for (const [name, value] of Object.entries({ ...UPSTASH, ...KV })) {
-      assert.throws(() => upstashFromEnv({ [name]: value }), leaseError("INVALID"), name);
-    }
-    for (const name of Object.keys(UPSTASH)) {
-      const half = Object.fromEntries(Object.entries(UPSTASH).filter(([key]) => key !== name));
-      assert.throws(() => upstashFromEnv({ ...half, ...KV }), leaseError("INVALID"));
+  test("half a pair is INVALID and names the variable that is missing or empty", () => {
+    for (const pair of [UPSTASH, KV]) {
+      const names = Object.keys(pair);
+      for (const [name, value] of Object.entries(pair)) {
+        const reason = names.find((other) => other !== name);
+        for (const empty of [{}, { [String(reason)]: "" }]) {
+          const made = () => upstashFromEnv({ [name]: value, ...empty });
+          assert.throws(made, leaseError("INVALID", { reason: String(reason) }));
+        }
+      }
     }
     const mixed = {
       UPSTASH_REDIS_REST_URL: UPSTASH.UPSTASH_REDIS_REST_URL,
@@ -58,6 +61,32 @@ describe("Redis settings: upstashFromEnv", () => {
     };
     assert.throws(() => upstashFromEnv(mixed), leaseError("INVALID"));
   });
+
+  test("a whole pair beats half of another", async () => {
+    for (const name of Object.keys(UPSTASH)) {
+      const half = Object.fromEntries(Object.entries(UPSTASH).filter(([key]) => key !== name));
+      assert.equal(await target({ ...half, ...KV }), "https://kv.example Bearer kt");
+    }
+  });
+
+  for (const [name, value] of [
+    ["UPSTASH_REDIS_REST_URL", '"https://u.example"'],
+    ["UPSTASH_REDIS_REST_URL", "u.example"],
+    ["UPSTASH_REDIS_REST_URL", "redis://u.example"],
+    ["UPSTASH_REDIS_REST_TOKEN", "'a-token'"],
+    ["UPSTASH_REDIS_REST_TOKEN", "two words"],
+  ] as const) {
+    test(`${name} as ${value} is told by its name, without what is in it`, () => {
+      assert.throws(
+        () => upstashFromEnv({ ...UPSTASH, [name]: value }),
+        (error: LeaseError) => {
+          leaseError("INVALID", { reason: name })(error);
+          assert.ok(!error.message.includes(value));
+          return true;
+        },
+      );
+    });
+  }
 
   test("nothing at all is INVALID and names what is missing", () => {
     assert.throws(() => upstashFromEnv({}), /UPSTASH_REDIS_REST_URL/);

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { LeaseClient, type LeaseClientOptions } from "leasehold";
-import { type UpstashOptions, upstash } from "leasehold/upstash";
+import { type UpstashSettings, upstash } from "leasehold/upstash";
 import type { RestEndpoint } from "../../rest-endpoint/endpoint.ts";
 import type { RedisConnection } from "../../rest-endpoint/redis.ts";
 import type { Reply } from "../../rest-endpoint/resp.ts";
@@ -22,7 +22,7 @@ export function secretName(): string {
 }
 
 export interface ClientOptions extends LeaseClientOptions {
-  readonly endpoint?: Partial<UpstashOptions>;
+  readonly endpoint?: UpstashSettings & { readonly token?: string };
 }
 
 /** A client that shares nothing with others but the endpoint. */

@@ -323,7 +323,7 @@ describe("Redis waiting: what it costs", () => {
     const holder = await leases.acquire(key, { ttlMs: LONG });
     const { signal, abort } = giveUp();
     const waiting = Array.from({ length: 40 }, (_, index) =>
-      leases.acquire(key, { ttlMs: LONG, ...(index % 2 === 0 ? { signal } : { waitMs: 600 }) }),
+      leases.acquire(key, { ttlMs: LONG, ...(index % 2 === 0 ? { signal } : { waitMs: 3_000 }) }),
     );
     const settled = Promise.allSettled(waiting);
     await eventually("all wait", async () => (await queue(key)).length === 40);

@@ -4,6 +4,7 @@ import {
   type AcquireOptions,
   type CallOptions,
   type Capabilities,
+  type KeyState,
   Lease,
   type LeaseBackend,
   LeaseClient,
@@ -11,8 +12,11 @@ import {
   type LeaseErrorCode,
   type LeaseEvent,
   type LeaseHandle,
-  type LeaseInfo,
+  type LeaseSet,
   type LeaseState,
+  type LeaseSummary,
+  type NamedGrant,
+  type Released,
   type WireRequest,
   type WireResponse,
 } from "leasehold";
@@ -52,7 +56,8 @@ export async function use(client = new LeaseClient(hosts[0] ?? memory())): Promi
   is<Equal<typeof lease.fence, bigint>>();
   is<Equal<typeof lease.signal, AbortSignal>>();
   is<Equal<typeof lease.state, LeaseState>>();
-  is<Equal<ReturnType<typeof lease.toJSON>, LeaseHandle>>();
+  is<Equal<ReturnType<typeof lease.toJSON>, LeaseSummary>>();
+  is<Equal<ReturnType<typeof lease.detach>, LeaseHandle>>();
 
   const maybe = await client.tryAcquire("k");
   is<Equal<typeof maybe, Lease | undefined>>();
@@ -62,8 +67,43 @@ export async function use(client = new LeaseClient(hosts[0] ?? memory())): Promi
   const async = await client.run("k", { waitMs: 0 }, async () => "text");
   is<Equal<typeof async, string>>();
 
+  await using set = await client.acquireAll(["a", "b"], { waitMs: 0 });
+  is<Equal<typeof set, LeaseSet>>();
+  const both = await client.runAll(["a", "b"], async ({ leases }) => leases.length);
+  is<Equal<typeof both, number>>();
+  // @ts-expect-error: a text is no list of keys
+  await client.acquireAll("ab");
+
   const info = await client.inspect("k");
-  is<Equal<typeof info, LeaseInfo | undefined>>();
+  is<Equal<typeof info, KeyState | undefined>>();
+  is<Equal<KeyState["holders"][number]["fence"], bigint>>();
+  for await (const state of client.watch("k", { after: "0", signal: lease.signal })) {
+    is<Equal<typeof state, KeyState>>();
+  }
+  for await (const state of client.list({ prefix: "order:" })) {
+    is<Equal<typeof state, KeyState>>();
+  }
+  const revoked = await client.revoke("k", { fence: lease.fence });
+  is<Equal<typeof revoked, boolean>>();
+
+  const kept = await client.runOnce("k", { keepMs: 60_000 }, async ({ fence }) => String(fence));
+  is<Equal<typeof kept, string>>();
+  const nothing = await client.runOnce("k", { keepMs: 60_000 }, () => {});
+  is<Equal<typeof nothing, null>>();
+  // @ts-expect-error: JSON has no bigint
+  await client.runOnce("k", { keepMs: 60_000 }, ({ fence }) => fence);
+  // @ts-expect-error: a result is kept for some time
+  await client.runOnce("k", {}, () => 1);
+  await lease.setEntry("progress", { done: 3, of: 7 });
+  await lease.deleteEntry("progress");
+  await lease.finish({ result: [1, "two", null], keepMs: 60_000 });
+  const readers = await client.acquire("k", { mode: "shared", steal: true, maxHoldMs: 60_000 });
+  is<Equal<typeof readers.slot, number>>();
+  const named = client.named({ secret: "0123456789abcdef" });
+  const grant = await named.acquire("k", "owner", { ttlMs: 1_000 });
+  is<Equal<typeof grant, NamedGrant | undefined>>();
+  await named.release("k", "owner", { fence: grant?.fence ?? 1n });
+
   is<Equal<typeof client.heldLeases, readonly Lease[]>>();
 
   lease.addEventListener("renewed", ({ remainingMs }) => {
@@ -80,6 +120,9 @@ export async function use(client = new LeaseClient(hosts[0] ?? memory())): Promi
   const resumed: Lease = await client.resume(lease.detach());
   const handle: LeaseHandle = await resumed.transfer("next", { ttlMs: 1_000 });
   void handle;
+
+  const { unconfirmed }: Released = await client.close({ timeoutMs: 1_000 });
+  is<Equal<typeof unconfirmed, readonly string[]>>();
 
   const { released, reason } = await resumed.release();
   is<Equal<typeof released, boolean>>();
@@ -124,6 +167,7 @@ export function tell(event: LeaseEvent): string {
 
 export function advise(error: LeaseError): string {
   const advice: Record<LeaseErrorCode, string> = {
+    DONE: `done ${error.ageMs} ms ago`,
     DENIED: "mend the token",
     HELD: `wait ${error.retryAfterMs}`,
     INVALID: "mend the call",

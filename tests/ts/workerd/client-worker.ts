@@ -11,6 +11,18 @@ const shared = new LeaseClient(durableObject((env as { LEASES: LeaseNamespace })
 
 const told: string[] = [];
 
+async function hurryBy(
+  key: string,
+  waitUntil: (promise: Promise<unknown>) => void,
+): Promise<unknown> {
+  const leases = new LeaseClient(durableObject((env as { LEASES: LeaseNamespace }).LEASES), {
+    waitUntil,
+  });
+  const lease = await leases.acquire(key, { ttlMs: 30_000 });
+  void lease.release();
+  return { fence: String(lease.fence) };
+}
+
 const handlers: Record<string, (key: string, ctx: ExecutionContext) => Promise<unknown>> = {
   /** Answers while a lease is held, with nothing that keeps the invocation alive. */
   async abandon(key) {
@@ -19,14 +31,15 @@ const handlers: Record<string, (key: string, ctx: ExecutionContext) => Promise<u
     return { fence: String(lease.fence) };
   },
   /** Answers before the release is through. */
-  async hurry(key, ctx) {
-    const leases = new LeaseClient(durableObject((env as { LEASES: LeaseNamespace }).LEASES), {
-      waitUntil: (promise) => ctx.waitUntil(promise),
-    });
-    const lease = await leases.acquire(key, { ttlMs: 30_000 });
+  async hurry(key) {
+    const lease = await shared.acquire(key, { ttlMs: 30_000 });
     void lease.release();
     return { fence: String(lease.fence) };
   },
+  /** The same, with the invocation's own `waitUntil`. */
+  hurryByContext: (key, ctx) => hurryBy(key, (promise) => ctx.waitUntil(promise)),
+  /** The same, with a `waitUntil` that has lost its object. */
+  hurryUnbound: (key, ctx) => hurryBy(key, ctx.waitUntil),
   /** Holds for longer than a term, then tells what it saw. */
   async work(key) {
     await using lease = await shared.acquire(key, { ttlMs: 500, waitMs: 5_000 });

@@ -36,13 +36,19 @@ test("a lease abandoned by its handler is not renewed and ends with its term", a
   assert.deepEqual(await call("told"), [], "nothing ran on behalf of the first");
 });
 
-test("a release that is not awaited outlives the handler by waitUntil", async () => {
-  assert.deepEqual(await call("hurry"), { fence: "1" });
-  const deadline = Date.now() + 1_000;
-  while ((await call("inspect", "hurry")).held) {
-    assert.ok(Date.now() < deadline, "still held a second later");
-  }
-});
+for (const [handler, by] of [
+  ["hurry", "the runtime's waitUntil, without being told"],
+  ["hurryByContext", "the context's waitUntil"],
+  ["hurryUnbound", "a waitUntil that has lost its context"],
+] as const) {
+  test(`a release that is not awaited outlives the handler by ${by}`, async () => {
+    assert.deepEqual(await call(handler), { fence: "1" });
+    const deadline = Date.now() + 1_000;
+    while ((await call("inspect", handler)).held) {
+      assert.ok(Date.now() < deadline, "still held a second later");
+    }
+  });
+}
 
 test("a revoked lease is lost at the next word from the host", async () => {
   assert.deepEqual(await call("revoked"), { code: "LOST", aborted: true, held: false });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Workers } from "./harness.ts";
-import { acquire, type Host, release, renew, request } from "./host.ts";
+import { acquire, type Host, look, release, renew } from "./host.ts";
 
 let workers: Workers;
 const object = (name: string) => workers.namespace<Host>("LEASES").getByName(name);
@@ -39,7 +39,7 @@ for (const [how, end] of ends) {
       assert.notEqual(await object(name).life(), before, "the object really is another");
     }
     assert.equal((await object(name).call(renew(name, { lease, ttlMs }))).outcome, "renewed");
-    const info = await object(name).call(request("inspect", name));
+    const info = await look(object(name), name);
     assert.deepEqual([info.holder, info.fence], ["alice", fence]);
     const replay = await object(name).call(asked);
     assert.deepEqual([replay.lease, replay.fence, replay.replayed], [lease, fence, true]);
@@ -96,7 +96,7 @@ describe("storage", () => {
     await assert.rejects(waiting, /disk full/, "told to ask again");
     assert.equal((await host.sql("SELECT * FROM waiters")).length, 1, "its place is kept");
     await host.sql("DROP TRIGGER full");
-    assert.equal((await host.call(request("inspect", "k"))).holder, "alice");
+    assert.equal((await look(host, "k")).holder, "alice");
   });
 
   test("fences are exact beyond 2^53", async () => {
@@ -107,7 +107,7 @@ describe("storage", () => {
     await host.abort().catch(() => {});
     assert.equal((await host.call(acquire("k"))).fence, "9007199254740994");
     await host.abort().catch(() => {});
-    assert.equal((await host.call(request("inspect", "k"))).fence, "9007199254740994");
+    assert.equal((await look(host, "k")).fence, "9007199254740994");
     await host.sql("UPDATE keys SET fence = '18446744073709551615', lease = NULL");
     await host.abort().catch(() => {});
     const last = await host.call(acquire("k"));
@@ -145,7 +145,7 @@ describe("storage", () => {
     await host.abort().catch(() => {});
     await assert.rejects(host.call(acquire("k")), /another version/);
     await host.sql("UPDATE meta SET value = '1' WHERE name = 'schema'");
-    assert.equal((await host.call(request("inspect", "k"))).fence, "1");
+    assert.equal((await look(host, "k")).fence, "1");
   });
 });
 
@@ -166,7 +166,7 @@ describe("a trap", () => {
     const { lease } = kept;
     assert.equal((await broken.call(renew("k", { lease }))).outcome, "renewed");
     assert.equal((await broken.call(acquire("new"))).fence, "1");
-    const info = await other.call(request("inspect", "k"));
+    const info = await look(other, "k");
     assert.deepEqual([info.holder, info.fence], ["alice", "1"]);
     assert.equal((await other.call(renew("k", { lease: beside.lease }))).outcome, "renewed");
   });
@@ -200,8 +200,8 @@ describe("the clock", () => {
     await host.skew(0);
     assert.equal((await host.call(renew("k", { lease, ttlMs: 2_000 }))).outcome, "renewed");
     await host.abort().catch(() => {});
-    const { ttlMs } = await host.call(request("inspect", "k"));
-    assert.ok(ttlMs !== undefined && ttlMs <= 2_000, `${ttlMs} ms`);
+    const { remainingMs } = await look(host, "k");
+    assert.ok(remainingMs !== undefined && remainingMs <= 2_000, `${remainingMs} ms`);
     await host.skew(3_602_001);
     const next = await host.call(acquire("k", { holder: "bob" }));
     assert.deepEqual([next.outcome, next.fence], ["granted", "2"]);

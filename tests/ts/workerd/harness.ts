@@ -30,6 +30,10 @@ export interface WorkerSpec {
   readonly services?: Record<string, string>;
   /** Compatibility flags beside the date's own. */
   readonly flags?: string[];
+  /** Another compatibility date than today's. */
+  readonly compatibilityDate?: string;
+  /** Whether its objects store in SQLite, as they should: true unless said. */
+  readonly useSQLite?: boolean;
 }
 
 /** Bundles a Worker as wrangler would, with wasm as compiled modules beside it. */
@@ -171,12 +175,12 @@ export interface Namespace<T> {
 async function options(spec: WorkerSpec) {
   const own = (bound: string | { className: string; scriptName: string }) => ({
     ...(typeof bound === "string" ? { className: bound } : bound),
-    useSQLite: true,
+    useSQLite: spec.useSQLite ?? true,
   });
   return {
     name: spec.name,
     modules: await bundle(spec.entry),
-    compatibilityDate: COMPATIBILITY_DATE,
+    compatibilityDate: spec.compatibilityDate ?? COMPATIBILITY_DATE,
     compatibilityFlags: spec.flags ?? [],
     bindings: spec.vars ?? {},
     serviceBindings: spec.services ?? {},

@@ -1,6 +1,7 @@
 /** Requests of the protocol, and what a test sees of a host. */
 
 import { randomBytes } from "node:crypto";
+import type { WireKeyState } from "../../../pkg/src/lease/backend.js";
 
 type Fields = Record<string, unknown>;
 
@@ -19,7 +20,8 @@ export interface Response {
   readonly retryAfterMs?: number;
   readonly waiters?: number;
   readonly replayed?: boolean;
-  readonly revoked?: boolean;
+  readonly revoked?: number;
+  readonly state?: WireKeyState;
 }
 
 /** An object with the handles of the test's Worker. */
@@ -57,4 +59,10 @@ export function release(key: string, fields: Fields): Fields {
 
 export function renew(key: string, fields: Fields): Fields {
   return request("renew", key, { ttlMs: 10_000, ...fields });
+}
+
+/** Who holds a key, in the lowest slot, and how many wait for it. */
+export async function look(host: Host, key: string) {
+  const { state } = await host.call(request("inspect", key));
+  return { ...state?.holders[0], waiters: state?.waiters };
 }

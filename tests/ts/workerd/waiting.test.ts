@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Workers } from "./harness.ts";
-import { acquire, type Host, type Response, release, renew, request } from "./host.ts";
+import { acquire, type Host, look, type Response, release, renew, request } from "./host.ts";
 
 let workers: Workers;
 const object = (name: string) => workers.namespace<Host>("LEASES").getByName(name);
@@ -110,12 +110,12 @@ test("alarms too many, too early or twice do nothing", async () => {
   await Promise.all([host.ring(), host.ring(), host.ring()]);
   const moved = Number(await host.alarmAt()) - Number(at);
   assert.ok(Math.abs(moved) <= 1, `moved by ${moved} ms`);
-  const info = await host.call(request("inspect", "k"));
+  const info = await look(host, "k");
   assert.deepEqual([info.holder, info.fence, info.waiters], ["alice", "1", 1]);
   await host.call(release("k", { lease }));
   const granted = await waiting;
   await Promise.all([host.ring(), host.ring()]);
-  const after = await host.call(request("inspect", "k"));
+  const after = await look(host, "k");
   assert.deepEqual([after.holder, after.fence], ["b", granted?.fence]);
 });
 
@@ -220,7 +220,7 @@ test("by fetch: the same request as JSON, the same answer", async () => {
   const granted = await post(JSON.stringify(acquire("k")));
   assert.deepEqual([granted.status, granted.headers.get("cache-control")], [200, "no-store"]);
   const { lease, ...rest } = (await granted.json()) as Response;
-  assert.deepEqual(rest, { v: 1, outcome: "granted", fence: "1", ttlMs: 9_500 });
+  assert.deepEqual(rest, { v: 1, outcome: "granted", fence: "1", slot: 0, ttlMs: 9_500 });
   const held = await post(JSON.stringify(acquire("k")));
   assert.equal(((await held.json()) as Response).outcome, "held");
   const malformed = await post("{");

@@ -36,8 +36,6 @@ pub struct Watch {
     asked: BTreeSet<Ticket>,
     /// The longest term that was ever asked for.
     longest: Span,
-    /// Whether a grant may be one that another object of the holder has.
-    reentrant: bool,
     /// No lease can be held from here on.
     ends: Instant,
     ended: bool,
@@ -47,7 +45,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    pub fn new(holder: Holder, bounds: ClockBounds, reentrant: bool) -> Self {
+    pub fn new(holder: Holder, bounds: ClockBounds) -> Self {
         Self {
             holder,
             bounds,
@@ -58,7 +56,6 @@ impl Watch {
             open: BTreeSet::new(),
             asked: BTreeSet::new(),
             longest: Span::ZERO,
-            reentrant,
             ends: Instant::ZERO,
             ended: false,
             closed: false,
@@ -163,16 +160,16 @@ impl Watch {
                 Response::Granted(granted),
                 Operation::Acquire(Acquire { lease, .. })
                 | Operation::Transfer(Transfer { lease, .. }),
-            ) if self.reentrant || granted.lease == *lease => {
+            ) if granted.lease == *lease => {
                 (granted.ttl, granted.waited.min(self.now.since(*sent)))
             }
             (
-                Response::Renewed { about, ttl },
+                Response::Renewed { about, ttl, .. },
                 Operation::Renew { credential, .. } | Operation::Verify(credential),
             ) if *about == credential.fence => (*ttl, Span::ZERO),
             _ => return,
         };
-        if ttl > self.longest && !self.reentrant {
+        if ttl > self.longest {
             return;
         }
         // s + (ttl + min(w, r − s)) · (1 − 2ρ) − ε, less the lead, which is the running term's

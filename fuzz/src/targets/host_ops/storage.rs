@@ -199,7 +199,8 @@ fn may_end(input: &HostInput, key: &Key, grant: &GrantRecord, fence: Fence) -> b
             Operation::Cancel => request.op == grant.op,
             Operation::Release(credential) => opens(credential, grant, fence),
             Operation::Transfer(transfer) => opens(&transfer.credential, grant, fence),
-            Operation::Revoke => true,
+            Operation::Entry(_) | Operation::Finish(_) | Operation::Watch(_) => false,
+            Operation::Revoke { .. } => true,
             Operation::Acquire(_)
             | Operation::Inspect
             | Operation::Renew { .. }

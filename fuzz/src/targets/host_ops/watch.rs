@@ -204,7 +204,7 @@ impl Watch {
                 self.is_granted(request, granted);
             }
             (
-                Response::Renewed { about, ttl },
+                Response::Renewed { about, ttl, .. },
                 Operation::Renew { credential, .. } | Operation::Verify(credential),
             ) => {
                 let grant = grant.expect("a grant that can be renewed");
@@ -233,13 +233,17 @@ impl Watch {
                 let left = grant.map_or(Span::ZERO, |grant| grant.expires.since(now));
                 assert_eq!(held.retry_after, left);
             }
-            (Response::Inspected(info), Operation::Inspect) => {
+            (Response::State(state), Operation::Inspect) => {
+                let info = state.holders.first();
                 assert_eq!(info.is_some(), grant.is_some());
                 if let (Some(info), Some(grant)) = (info, grant) {
                     assert!(info.holder == grant.holder);
-                    assert_eq!(info.remaining, grant.expires.since(now));
+                    assert_eq!(
+                        info.remaining_ms,
+                        grant.expires.since(now).as_millis_floor()
+                    );
                     let waiters = self.storage.waiters_for(key).count();
-                    assert_eq!(info.waiters as usize, waiters);
+                    assert_eq!(state.waiters as usize, waiters);
                 }
             }
             (
@@ -261,7 +265,7 @@ impl Watch {
             }
             (Response::NotHolder { .. }, Operation::Acquire(_) | Operation::Transfer(_))
             | (Response::Released { .. }, Operation::Release(_))
-            | (Response::Revoked(_), Operation::Revoke)
+            | (Response::Revoked(_), Operation::Revoke { .. })
             | (
                 Response::Refused(_),
                 Operation::Acquire(_) | Operation::Cancel | Operation::Transfer(_),
@@ -282,11 +286,7 @@ impl Watch {
             let again = granted.replayed && granted.ttl.is_zero();
             return assert!(again || (over.at == self.now && over.ended_by.is_some()));
         };
-        let reentrant = matches!(
-            &request.operation,
-            Operation::Acquire(acquire) if acquire.reentrant && acquire.holder == grant.holder
-        );
-        assert!(grant.op == request.op || reentrant, "another's grant");
+        assert!(grant.op == request.op, "another's grant");
         let kept = self.now + granted.ttl + self.config.margin.of(grant.term);
         assert!(
             kept <= grant.expires || granted.ttl.is_zero(),

@@ -75,13 +75,12 @@ fn probes(store: &Store, now: Instant) -> Vec<Request> {
                     fence: None,
                 }),
             );
-            let again = Acquire {
-                holder: grant.holder.clone(),
-                lease: LeaseId::from_bits(7),
-                ttl: grant.term,
-                wait: Span::ZERO,
-                reentrant: false,
-            };
+            let again = Acquire::new(
+                grant.holder.clone(),
+                LeaseId::from_bits(7),
+                grant.term,
+                Span::ZERO,
+            );
             ask(grant.op, Operation::Acquire(again.clone()));
             // An expiry that comes to light now makes one more: the oldest may go.
             let kept = record.past.iter().rev().take(REMEMBERED - 1);

@@ -7,7 +7,7 @@ use leasehold::fence::Fence;
 use leasehold::host::{KeyRecord, Mutation};
 use leasehold::id::{LeaseId, OpId};
 use leasehold::name::Key;
-use leasehold::protocol::{Granted, Operation, Request};
+use leasehold::protocol::{Granted, Request};
 use leasehold::time::{Instant, Span};
 
 use super::{Verdict, ensure};
@@ -99,10 +99,6 @@ impl Idempotence {
     /// # Errors
     /// When it is not what the op was granted.
     pub fn told(&self, request: &Request, granted: &Granted) -> Verdict {
-        // A re-entrant acquire is answered with another op's grant.
-        if matches!(&request.operation, Operation::Acquire(acquire) if acquire.reentrant) {
-            return Ok(());
-        }
         let outcomes = self.keys.get(&request.key);
         let outcome = outcomes.and_then(|outcomes| outcomes.granted.get(&request.op));
         ensure(

@@ -138,11 +138,7 @@ impl Queues {
         ensure(behind.all(|other| other.number > number), CHECK, || {
             format!("waiter {number} of {key:?} was granted before an earlier one")
         })?;
-        // One of the same name may come in on it in the same step, for a term of its own.
-        let shared = step.request.is_some_and(|(_, request)| {
-            matches!(&request.operation, Operation::Acquire(acquire) if acquire.reentrant)
-        });
-        ensure(shared || grant.term <= self.config.offer, CHECK, || {
+        ensure(grant.term <= self.config.offer, CHECK, || {
             format!("an offer for {:?}, longer than allowed", grant.term)
         })?;
         let parked = self.parked.values().any(|parked| parked.op == op);

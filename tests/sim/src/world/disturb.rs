@@ -155,7 +155,7 @@ impl World {
         }
         let key = self.rng.index(self.keys.len());
         let operation = if self.rng.per_mille(300) {
-            Operation::Revoke
+            Operation::Revoke { fence: None }
         } else {
             Operation::Inspect
         };

@@ -95,7 +95,7 @@ impl World {
         if self.rng.per_mille(self.odds.garbled) {
             self.tally.count(Fault::Garbled);
             let input = if self.rng.per_mille(500) {
-                Input::Answered(from.attempt, Response::Revoked(false))
+                Input::Answered(from.attempt, Response::Revoked(0))
             } else {
                 failed(from.attempt, Delivery::Unknown)
             };

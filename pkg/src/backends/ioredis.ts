@@ -1,0 +1,64 @@
+import type { LeaseBackend } from "../lease/backend.js";
+import { argument, having, optionsOf } from "../lease/check.js";
+import { closed } from "./closed.js";
+import { type RedisSettings, redis, SETTINGS } from "./redis.js";
+import { type Subscriber, Subscriptions } from "./subscriptions.js";
+
+/** What is needed of a client of `ioredis`: a `Redis` or a `Cluster`. */
+export interface IoredisClient {
+  readonly status: string;
+  call(command: string, args: string[]): Promise<unknown>;
+  duplicate(): IoredisSubscriber;
+}
+
+/** What is needed of its duplicate. */
+export interface IoredisSubscriber {
+  on(event: "error", listener: () => void): unknown;
+  on(event: "message", listener: (channel: string) => void): unknown;
+  subscribe(channel: string): Promise<unknown>;
+  unsubscribe(channel: string): Promise<unknown>;
+  disconnect(): void;
+}
+
+const CLIENT = having("a client of ioredis, a Redis or a Cluster", "call", "duplicate");
+
+/**
+ * The Redis or the cluster of a client of `ioredis` as a lease host. While somebody waits for a
+ * lease, a duplicate of the client listens; it closes by itself.
+ *
+ * @param client - Stays yours: close it when the leases are released.
+ * @throws LeaseError `INVALID` for anything else, and for a bad option.
+ */
+export function ioredis(client: IoredisClient, options?: RedisSettings): LeaseBackend {
+  argument("client", CLIENT, client);
+  const settings = optionsOf(SETTINGS, options);
+  const subscriptions = new Subscriptions(async () => subscriberOf(client.duplicate()));
+  return redis({
+    ...settings,
+    send: async ([name = "", ...args]) => {
+      try {
+        return await client.call(name, args);
+      } catch (error) {
+        throw client.status === "end" ? closed() : error;
+      }
+    },
+    listen: (...listening) => subscriptions.listen(...listening),
+  });
+}
+
+function subscriberOf(connection: IoredisSubscriber): Subscriber {
+  const heard = new Map<string, () => void>();
+  connection.on("error", () => {}); // It connects again by itself; until then waiters poll.
+  connection.on("message", (channel) => heard.get(channel)?.());
+  return {
+    subscribe: (channel, hear) => {
+      heard.set(channel, hear);
+      return connection.subscribe(channel);
+    },
+    unsubscribe: (channel) => {
+      heard.delete(channel);
+      return connection.unsubscribe(channel);
+    },
+    close: () => connection.disconnect(),
+  };
+}

@@ -1,0 +1,79 @@
+//! Numbers that travel as decimal text: a JavaScript number is not exact above 2^53.
+
+use core::fmt;
+
+/// The text is not a decimal number below 2^64.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParseDecimalError;
+
+impl fmt::Display for ParseDecimalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("must be a decimal string below 2^64")
+    }
+}
+
+impl core::error::Error for ParseDecimalError {}
+
+pub(crate) fn parse(text: &str) -> Result<u64, ParseDecimalError> {
+    // `u64::from_str` would also take a leading plus sign.
+    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(ParseDecimalError);
+    }
+    text.parse().map_err(|_| ParseDecimalError)
+}
+
+/// A number of its own kind.
+macro_rules! decimal {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(u64);
+
+        impl $name {
+            /// The number with this value.
+            pub const fn from_value(value: u64) -> Self {
+                Self(value)
+            }
+
+            /// Its value.
+            pub const fn value(self) -> u64 {
+                self.0
+            }
+        }
+
+        impl core::fmt::Display for $name {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                core::fmt::Display::fmt(&self.0, f)
+            }
+        }
+
+        impl core::str::FromStr for $name {
+            type Err = crate::decimal::ParseDecimalError;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                crate::decimal::parse(text).map(Self)
+            }
+        }
+
+        impl From<$name> for alloc::string::String {
+            fn from(number: $name) -> Self {
+                alloc::string::ToString::to_string(&number.0)
+            }
+        }
+
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(&self.0)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = <alloc::borrow::Cow<'_, str>>::deserialize(deserializer)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+pub(crate) use decimal;

@@ -1,0 +1,281 @@
+/** Whatever is passed to whatever is public: a `LeaseError` comes out, or a value. */
+
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { runInNewContext } from "node:vm";
+import { BackendError, type Lease, type LeaseBackend, LeaseClient, LeaseError } from "leasehold";
+import { durableObject } from "leasehold/durable-object";
+import { http, httpFromEnv } from "leasehold/http";
+import { ioredis } from "leasehold/ioredis";
+import { memory } from "leasehold/memory";
+import { nodeRedis } from "leasehold/node-redis";
+import { redis } from "leasehold/redis";
+import { upstash, upstashFromEnv } from "leasehold/upstash";
+
+const oops = (): never => {
+  throw new Error("not a LeaseError");
+};
+
+function revoked(): object {
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  return proxy;
+}
+
+/** Throws whatever is done to it. */
+const hostile = (target: object) =>
+  new Proxy(
+    target,
+    Object.fromEntries(Object.getOwnPropertyNames(Reflect).map((trap) => [trap, oops])),
+  );
+
+/** An object whose every field throws when it is read. */
+const trapped = (...names: string[]) =>
+  Object.defineProperties(
+    {},
+    Object.fromEntries(names.map((name) => [name, { enumerable: true, get: oops }])),
+  );
+
+const ODD: Readonly<Record<string, unknown>> = {
+  null: null,
+  false: false,
+  true: true,
+  zero: 0,
+  "minus one": -1,
+  "one and a half": 1.5,
+  NaN: Number.NaN,
+  Infinity: Number.POSITIVE_INFINITY,
+  "2^53": 2 ** 53,
+  "a bigint": 10n,
+  "a symbol": Symbol("odd"),
+  "no text": "",
+  text: "text",
+  "half a character": "\ud800",
+  "long text": "k".repeat(10_000),
+  "30s": "30s",
+  "an array": [],
+  "an array of text": ["a"],
+  "an object": {},
+  "an object without a prototype": Object.create(null),
+  "an object with other names": { ttl: 1, wait: 2, abortSignal: 3 },
+  "a frozen object": Object.freeze({}),
+  "a function": () => {},
+  "a function that throws": oops,
+  "an asynchronous function": async () => {},
+  "a class": class {},
+  "a date": new Date(0),
+  "an expression": /k/,
+  "a map": new Map(),
+  "an error": new Error("odd"),
+  "a promise": Promise.resolve("k"),
+  // biome-ignore lint/suspicious/noThenProperty: that is what is odd about it
+  "a thenable": { then: oops },
+  bytes: new Uint8Array(4),
+  "a boxed text": new String("k"),
+  "a boxed number": new Number(1_000),
+  "a controller": new AbortController(),
+  "a URL": new URL("https://leases.example.com"),
+  "the global object": globalThis,
+  "a hostile object": hostile({}),
+  "a hostile function": hostile(() => {}),
+  "a revoked proxy": revoked(),
+  "a proxy of nothing": new Proxy({}, {}),
+  "text that can't be made": { toString: oops, valueOf: oops, [Symbol.toPrimitive]: oops },
+  "an object of traps": trapped(
+    ...["signal", "timeoutMs", "ttlMs", "waitMs", "holder", "url", "token", "key", "id", "call"],
+    ...[
+      "send",
+      "idFromName",
+      "aborted",
+      "then",
+      "prefix",
+      "redis",
+      "v",
+      "t1",
+      "UPSTASH_REDIS_REST_URL",
+    ],
+  ),
+  "a signal that can't be listened to": {
+    aborted: false,
+    addEventListener: oops,
+    removeEventListener: oops,
+  },
+  "a signal that has no reason": trapped("reason", "aborted"),
+  "an object of another realm": runInNewContext("({})"),
+  "an array of another realm": runInNewContext("[]"),
+  "a function of another realm": runInNewContext("() => {}"),
+  "an error of another realm": runInNewContext("new Error('odd')"),
+};
+
+const client = () => new LeaseClient(memory(), { waitMs: 0 });
+
+async function withLease(use: (lease: Lease) => unknown): Promise<void> {
+  const lease = await client().acquire("k");
+  try {
+    await use(lease);
+  } finally {
+    await lease.release();
+  }
+}
+
+/** What each option of a call is, at its place. */
+const each = (names: readonly string[], call: (options: object) => unknown) =>
+  Object.fromEntries(names.map((name) => [name, (odd: unknown) => call({ [name]: odd })]));
+
+const LIMITS = ["signal", "timeoutMs"];
+const ACQUIRE = [...LIMITS, "ttlMs", "waitMs", "holder", "renew", "renewal"];
+const OPTIONS = ["holder", "waitUntil", "clock", "ttlMs", "waitMs", "onEvent", "keepProcessAlive"];
+const HANDLE = ["v", "key", "holder", "id", "fence", "ttlMs"];
+const URLS = { url: "http://127.0.0.1:9", token: "token" };
+const VARIABLES = ["UPSTASH_REDIS_REST_URL", "UPSTASH_REDIS_REST_TOKEN"];
+
+/** A backend that may have been made of something odd, used once. */
+const used = (make: () => LeaseBackend) => new LeaseClient(make()).inspect("k", { timeoutMs: 200 });
+
+type Call = (odd: never) => unknown;
+
+/** Every public function, by each of its arguments and options. */
+const CALLS: Readonly<Record<string, Readonly<Record<string, Call>>>> = {
+  "new LeaseClient": {
+    backend: (odd: LeaseBackend) => used(() => odd),
+    options: (odd: object) => new LeaseClient(memory(), odd),
+    ...each(OPTIONS, (options) => new LeaseClient(memory(), options)),
+  },
+  acquire: {
+    key: (odd: string) => client().acquire(odd),
+    options: (odd: object) => client().acquire("k", odd),
+    ...each(ACQUIRE, (options) => client().acquire("k", options)),
+    "renewal.t1": (t1: number) => client().acquire("k", { renewal: { t1 } }),
+  },
+  tryAcquire: {
+    key: (odd: string) => client().tryAcquire(odd),
+    options: (odd: object) => client().tryAcquire("k", odd),
+  },
+  run: {
+    key: (odd: string) => client().run(odd, () => {}),
+    options: (odd: object) => client().run("k", odd, () => {}),
+  },
+  acquireAll: {
+    keys: (odd: never) => client().acquireAll(odd),
+    key: (odd: string) => client().acquireAll(["a", odd]),
+    options: (odd: object) => client().acquireAll(["k"], odd),
+    ...each(ACQUIRE, (options) => client().acquireAll(["k"], options)),
+    "runAll's keys": (odd: never) => client().runAll(odd, () => {}),
+    "runAll's options": (odd: object) => client().runAll(["k"], odd, () => {}),
+  },
+  close: {
+    options: (odd: object) => client().close(odd),
+    ...each(["timeoutMs"], (options) => client().close(options)),
+  },
+  resume: {
+    handle: (odd: never) => client().resume(odd),
+    options: (odd: object) => withLease((lease) => client().resume(lease.detach(), odd)),
+    ...each(HANDLE, (field) =>
+      withLease((lease) => client().resume({ ...lease.detach(), ...field })),
+    ),
+  },
+  inspect: {
+    key: (odd: string) => client().inspect(odd),
+    options: (odd: object) => client().inspect("k", odd),
+    ...each(LIMITS, (options) => client().inspect("k", options)),
+  },
+  revoke: {
+    key: (odd: string) => client().revoke(odd),
+    options: (odd: object) => client().revoke("k", odd),
+  },
+  lease: {
+    verify: (odd: object) => withLease((lease) => lease.verify(odd)),
+    renew: (odd: object) => withLease((lease) => lease.renew(odd)),
+    release: (odd: object) => withLease((lease) => lease.release(odd)),
+    toHolder: (odd: string) => withLease((lease) => lease.transfer(odd)),
+    transfer: (odd: object) => withLease((lease) => lease.transfer("next", odd)),
+    ...each([...LIMITS, "ttlMs"], (options) => withLease((lease) => lease.renew(options))),
+  },
+  durableObject: {
+    namespace: (odd: never) => used(() => durableObject(odd)),
+    options: (odd: object) => durableObject({ idFromName: () => "", get: () => ({}) }, odd),
+    ...each(["shard", "via"], (options) =>
+      used(() => durableObject({ idFromName: () => "", get: () => ({}) }, options)),
+    ),
+  },
+  http: {
+    options: (odd: never) => used(() => http(odd)),
+    ...each(["url", "token", "fetch", "insecure"], (options) =>
+      used(() => http({ ...URLS, ...options })),
+    ),
+    env: (odd: never) => used(() => httpFromEnv(odd)),
+    "env's options": (odd: object) =>
+      httpFromEnv({ LEASEHOLD_URL: URLS.url, LEASEHOLD_TOKEN: URLS.token }, odd),
+  },
+  upstash: {
+    options: (odd: never) => used(() => upstash(odd)),
+    ...each(["url", "token", "redis", "prefix", "fetch"], (options) =>
+      used(() => upstash({ ...URLS, ...options })),
+    ),
+    env: (odd: never) => used(() => upstashFromEnv(odd)),
+    ...each(VARIABLES, (env) => used(() => upstashFromEnv(env as Record<string, unknown>))),
+  },
+  redis: {
+    options: (odd: never) => used(() => redis(odd)),
+    ...each(["send", "listen", "prefix", "allowEviction"], (options) =>
+      used(() => redis({ send: async () => ["free"], ...options })),
+    ),
+    reply: (odd: never) => used(() => redis({ send: async () => odd })),
+    ioredis: (odd: never) => used(() => ioredis(odd)),
+    nodeRedis: (odd: never) => used(() => nodeRedis(odd)),
+  },
+  memory: {
+    options: (odd: object) => memory(odd),
+    ...each(["clock"], (options) => used(() => memory(options))),
+  },
+  "a backend of one's own": {
+    answers: (odd: never) => used(() => own(async () => odd)),
+    rejects: (odd: unknown) => used(() => own(() => Promise.reject(odd))),
+    throws: (odd: unknown) =>
+      used(() =>
+        own(() => {
+          throw odd;
+        }),
+      ),
+  },
+  "LeaseError.is": {
+    error: (odd: unknown) => assert.equal(LeaseError.is(odd) || BackendError.is(odd), false),
+  },
+};
+
+function own(call: LeaseBackend["call"]): LeaseBackend {
+  return { ...memory(), capabilities: memory().capabilities, call };
+}
+
+const { error } = console;
+before(() => {
+  console.error = () => {};
+});
+after(() => {
+  console.error = error;
+});
+
+let calls = 0;
+
+for (const [name, slots] of Object.entries(CALLS)) {
+  test(`${name} takes anything, and throws nothing but a LeaseError`, async () => {
+    for (const [slot, call] of Object.entries(slots)) {
+      for (const [kind, odd] of Object.entries(ODD)) {
+        calls += 1;
+        try {
+          await call(odd as never);
+        } catch (thrown) {
+          assert.ok(LeaseError.is(thrown), `${name}, ${slot} as ${kind}: ${describe(thrown)}`);
+        }
+      }
+    }
+  });
+}
+
+test("that were many", () => {
+  assert.ok(calls > 1_600, `${calls} calls`);
+});
+
+function describe(thrown: unknown): string {
+  return thrown instanceof Error ? (thrown.stack ?? thrown.message) : `a thrown ${typeof thrown}`;
+}

@@ -385,8 +385,9 @@ fn whoever_loses_a_lease_with_a_renewal_in_doubt_gives_it_back() {
 
 #[test]
 fn whoever_loses_a_lease_with_nothing_in_doubt_gives_nothing_back() {
-    let silent = |driver: &mut Driver| driver.run_until(940);
-    let cases: [(&str, Driver, fn(&mut Driver)); 5] = [
+    type Lose = fn(&mut Driver);
+    let silent: Lose = |driver| driver.run_until(940);
+    let cases: [(&str, Driver, Lose); 5] = [
         ("it never renewed", Driver::held(manual(1_000)), silent),
         (
             "no attempt arrived",

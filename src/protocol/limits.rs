@@ -68,6 +68,12 @@ impl Limit {
     }
 }
 
+/// The longest that a host keeps a request for a grant of this length waiting: two terms, but at least
+/// a second. What the holder has to allow for its clock's error during the wait comes off the term.
+pub fn longest_poll(ttl: Span) -> Span {
+    ttl.scale(2, 1).max(Span::from_secs(1)).min(MAX_POLL)
+}
+
 /// A grant's length, from milliseconds.
 ///
 /// # Errors

@@ -7,7 +7,7 @@ use super::command::{Invocation, Prefix, channel};
 use super::reply::{Answer, Reply, ReplyError};
 use crate::holder::Config;
 use crate::name::Key;
-use crate::protocol::{Field, Invalid, MAX_POLL, Operation, Request, Response};
+use crate::protocol::{Field, Invalid, Operation, Request, Response, longest_poll};
 use crate::time::{Instant, Span};
 
 /// The first gap between two polls of a waiter; it doubles from there.
@@ -30,6 +30,8 @@ pub struct Call {
     channel: String,
     /// How much longer the waiter is willing to wait, as of now here.
     wait: Span,
+    /// The longest that this request may be kept waiting.
+    poll: Span,
     /// When the server first said that this request has to wait, by its clock.
     queued_at: Option<Instant>,
     polls: u32,
@@ -59,6 +61,9 @@ pub enum Step {
         command: Vec<String>,
         /// How long the reply may take.
         timeout: Span,
+        /// Whether the reply before has proved that nothing of this call was carried out so far: it
+        /// counts from here.
+        afresh: bool,
     },
 }
 
@@ -66,9 +71,9 @@ impl Call {
     /// A call for `request`. `key_locking` says whether this server knows the key-locking flag, as
     /// far as is known: an earlier call's [`Call::key_locking`].
     pub fn new(prefix: &Prefix, request: &Request, key_locking: bool) -> Self {
-        let wait = match &request.operation {
-            Operation::Acquire(acquire) => acquire.wait,
-            _ => Span::ZERO,
+        let (wait, poll) = match &request.operation {
+            Operation::Acquire(acquire) => (acquire.wait, longest_poll(acquire.ttl)),
+            _ => (Span::ZERO, Span::ZERO),
         };
         Self {
             key: request.key.clone(),
@@ -77,6 +82,7 @@ impl Call {
             by_text: false,
             channel: channel(prefix, request.op),
             wait,
+            poll,
             queued_at: None,
             polls: 0,
             last_look: false,
@@ -91,6 +97,15 @@ impl Call {
 
     /// The next command: at the start, and after a [`Step::Rest`].
     pub fn poll(&mut self) -> Step {
+        self.send(false)
+    }
+
+    /// The same command in another form, since the server has refused the one before as a whole.
+    fn resend(&mut self) -> Step {
+        self.send(self.queued_at.is_none())
+    }
+
+    fn send(&self, afresh: bool) -> Step {
         let Some(invocation) = &self.invocation else {
             let expected = "must be another: this host does not know it";
             let invalid = Invalid::new(Field::Operation, expected);
@@ -99,6 +114,7 @@ impl Call {
         Step::Send {
             command: invocation.command(self.by_text, self.key_locking),
             timeout: Config::OP_TIMEOUT,
+            afresh,
         }
     }
 
@@ -120,12 +136,12 @@ impl Call {
             // Only once: a script sent as text cannot be missing.
             Err(ReplyError::NoScript) if !self.by_text => {
                 self.by_text = true;
-                self.poll()
+                self.resend()
             }
             Err(ReplyError::NoKeyLocking) if self.key_locking => {
                 self.key_locking = false;
                 self.by_text = false;
-                self.poll()
+                self.resend()
             }
             Err(ReplyError::Refused(refusal)) => Step::Done(Response::Refused(refusal)),
             Err(ReplyError::NoScript | ReplyError::NoKeyLocking | ReplyError::Unreadable) => {
@@ -137,14 +153,14 @@ impl Call {
     fn queued(&mut self, ahead: u32, left: Span, at: Instant) -> Step {
         self.by_text = false;
         let queued_at = *self.queued_at.get_or_insert(at);
-        let patience = self.wait.min(MAX_POLL).saturating_sub(at.since(queued_at));
+        let patience = self.wait.min(self.poll).saturating_sub(at.since(queued_at));
         if !patience.is_zero() {
             return Step::Rest {
                 gap: self.gap(ahead, left).min(patience),
                 channel: self.channel.clone(),
             };
         }
-        if self.wait > MAX_POLL {
+        if self.wait > self.poll {
             return Step::Done(Response::Queued {
                 ahead,
                 retry_after: Span::ZERO,

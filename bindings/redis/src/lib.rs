@@ -68,10 +68,15 @@ fn step(step: Step) -> JsValue {
             json.number("gapMs", gap.as_millis_ceil());
             json.text("channel", &channel);
         }
-        Step::Send { command, timeout } => {
+        Step::Send {
+            command,
+            timeout,
+            afresh,
+        } => {
             json.text("type", "send");
             json.array("command", command, |json, word| json.quoted(&word));
             json.number("timeoutMs", timeout.as_millis_ceil());
+            json.flag("afresh", afresh);
         }
     })
 }

@@ -78,7 +78,9 @@ pub fn run(data: &[u8], seen: &mut Seen) {
     let (mut sends, mut rests) = (0, 0);
     loop {
         match step {
-            Step::Send { command, timeout } => {
+            Step::Send {
+                command, timeout, ..
+            } => {
                 sends += 1;
                 assert!(sends <= MOST_SENDS, "sent again and again");
                 assert!(!timeout.is_zero());

@@ -93,7 +93,13 @@ type Step =
   | { readonly type: "done"; readonly response: WireResponse }
   | { readonly type: "failed"; readonly word?: string }
   | { readonly type: "rest"; readonly gapMs: number; readonly channel: string }
-  | { readonly type: "send"; readonly command: string[]; readonly timeoutMs: number };
+  | {
+      readonly type: "send";
+      readonly command: string[];
+      readonly timeoutMs: number;
+      /** Whether nothing of the call was carried out before. */
+      readonly afresh: boolean;
+    };
 
 class RedisHost implements LeaseBackend {
   readonly capabilities: Capabilities = {
@@ -115,7 +121,7 @@ class RedisHost implements LeaseBackend {
     this.#keeps = allowEviction;
   }
 
-  async call(request: WireRequest, { signal }: CallOptions): Promise<WireResponse> {
+  async call(request: WireRequest, { signal, resending }: CallOptions): Promise<WireResponse> {
     if (!this.#keeps && request.operation === "acquire") {
       await this.#refuseEviction(signal);
     }
@@ -135,6 +141,7 @@ class RedisHost implements LeaseBackend {
             step = begun.poll() as Step;
             break;
           case "send":
+            if (step.afresh) resending?.();
             step = await this.#exchange(begun, step.command, step.timeoutMs, signal);
         }
       }

@@ -207,6 +207,11 @@ export interface CallOptions {
   readonly timeoutMs: number;
   /** Whether to rebuild the way to the host first: earlier attempts came to nothing. */
   readonly rebind: boolean;
+  /**
+   * To be called when an answer has proved that nothing of what was sent so far was carried out, and
+   * just before it is sent again: a grant then counts from there. To be left alone if in doubt.
+   */
+  readonly resending?: () => void;
 }
 
 /** Carries requests to whatever decides who holds a key. Bring your own, or take one of ours. */

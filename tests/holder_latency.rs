@@ -318,19 +318,14 @@ fn an_answer_counts_by_the_send_of_its_own_attempt() {
         panic!("{sent:?}");
     };
     assert!(last > second);
-    let renewed = |ttl| Response::Renewed {
-        about: Some(fence(1)),
-        ttl: ms(ttl),
-        wanted: 0,
-    };
-    driver.input(16_000, Input::Answered(attempt, renewed(30_000)));
+    driver.input(16_000, Input::Answered(attempt, renewed_of(1, 30_000)));
     assert_eq!(
         driver.machine.remaining(at(16_000)),
         (first + ms(29_190)).since(at(16_000))
     );
     // Those that were sent later are open yet, and lengthen the term further.
     assert!(driver.dropped.is_empty());
-    driver.input(16_500, Input::Answered(other, renewed(30_000)));
+    driver.input(16_500, Input::Answered(other, renewed_of(1, 30_000)));
     assert_eq!(
         driver.machine.remaining(at(16_500)),
         (second + ms(29_190)).since(at(16_500))
@@ -346,11 +341,7 @@ fn an_answer_that_was_long_on_its_way_shortens_nothing() {
     driver.answer(16_000, renewed(30_000));
     let left = driver.machine.remaining(at(16_000));
     for attempt in attempts {
-        let late = Response::Renewed {
-            about: Some(fence(1)),
-            ttl: ms(100),
-            wanted: 0,
-        };
+        let late = renewed_of(1, 100);
         driver.input(16_000, Input::Answered(attempt, late));
         assert_eq!(driver.machine.remaining(at(16_000)), left);
     }

@@ -341,12 +341,7 @@ fn a_renewal_asked_for_goes_out_beside_the_one_under_way() {
             .filter(|(_, event)| matches!(event, Event::Settled(..)))
             .count()
     };
-    let renewed_before = Response::Renewed {
-        about: Some(fence(1)),
-        ttl: ms(30_000),
-        wanted: 0,
-    };
-    driver.input(now + 10, Input::Answered(by_itself, renewed_before));
+    driver.input(now + 10, Input::Answered(by_itself, renewed_of(1, 30_000)));
     assert_eq!(settled(&driver), 0);
     // Whoever asks meanwhile waits for the next: for one, however many they are.
     driver.input(now + 20, asked(Ask::Renew(None)));

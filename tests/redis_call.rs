@@ -5,7 +5,7 @@ mod common;
 
 use common::*;
 use leasehold::protocol::{
-    Code, Ended, Granted, Held, MAX_POLL, Operation, Refusal, Request, Response, Transfer,
+    Code, Ended, Granted, Held, Operation, Refusal, Request, Response, Transfer,
 };
 use leasehold::redis::{Call, Prefix, Reply, SCRIPTS, Step, channel};
 use leasehold::time::Span;
@@ -309,6 +309,22 @@ fn a_missing_script_is_sent_as_text_once() {
 }
 
 #[test]
+fn what_was_refused_as_a_whole_counts_from_where_it_is_sent_again() {
+    let afresh = |step: Step| match step {
+        Step::Send { afresh, .. } => afresh,
+        other => panic!("nothing is sent: {other:?}"),
+    };
+    let mut first = call(acquire("a", 1, 1_000, 9_000));
+    assert!(!afresh(first.poll()), "nothing was sent before");
+    assert!(afresh(first.replied(&error(NOSCRIPT))));
+    assert!(afresh(first.replied(&error(NO_FLAG))));
+    // From the first answer on a script has run: what is missing later was there before.
+    queued(&mut first, "1", "9000", 50_000);
+    assert!(!afresh(first.poll()));
+    assert!(!afresh(first.replied(&error(NOSCRIPT))));
+}
+
+#[test]
 fn a_refused_flag_is_left_out_from_then_on() {
     let before_7 =
         "ERR Error compiling script (new function): user_script:1: unexpected symbol near '#'";
@@ -423,18 +439,25 @@ fn a_server_that_answers_queued_to_the_last_look_is_asked_no_more() {
 
 #[test]
 fn a_longer_wait_than_one_request_lasts_goes_on_in_another() {
-    let longer = MAX_POLL.as_millis_floor() + 1;
-    let mut call = call(acquire("a", 1, 1_000, longer));
-    queued(&mut call, "4", "9000", 50_000);
-    let end = 50_000 + MAX_POLL.as_millis_floor();
-    assert!(gap(&queued(&mut call, "4", "9000", end - 1)) == ms(1));
-    assert_eq!(
-        queued(&mut call, "2", "9000", end),
-        Step::Done(Response::Queued {
-            ahead: 2,
-            retry_after: Span::ZERO,
-        })
-    );
+    // Two terms, at least a second and at most 20 s.
+    for (ttl, poll) in [
+        (100, 1_000),
+        (1_000, 2_000),
+        (3_000, 6_000),
+        (60_000, 20_000),
+    ] {
+        let mut call = call(acquire("a", 1, ttl, poll + 1));
+        queued(&mut call, "4", "9000", 50_000);
+        let end = 50_000 + poll;
+        assert!(gap(&queued(&mut call, "4", "9000", end - 1)) == ms(1));
+        assert_eq!(
+            queued(&mut call, "2", "9000", end),
+            Step::Done(Response::Queued {
+                ahead: 2,
+                retry_after: Span::ZERO,
+            })
+        );
+    }
 }
 
 #[test]

@@ -271,8 +271,8 @@ impl Acquiring {
     /// Whether a host can have granted this to what was asked.
     fn is_ours(&self, config: &Config, granted: &Granted) -> bool {
         Some(granted.lease) == self.proposed()
-            && granted.ttl <= config.ttl
             && granted.fence != Fence::NONE
+            && granted.ttl <= config.ttl
     }
 
     fn proposed(&self) -> Option<LeaseId> {
@@ -293,7 +293,7 @@ impl Acquiring {
         let flight = ctx.now.since(sent);
         ctx.round_trip.learn(flight.saturating_sub(granted.waited));
         let term = Term::new(config.bounds, sent, ctx.now, granted.ttl, granted.waited);
-        if term.ends > ctx.now && !ctx.has_dropped(granted.lease) {
+        if term.ends > ctx.now {
             self.attempts.drop_all(ctx);
             return Next::Held(Box::new(Held::new(config, ctx, granted, term)));
         }

@@ -65,13 +65,6 @@ impl Context {
         LeaseId::from_bits(self.seed.leases.wrapping_add(self.proposed))
     }
 
-    /// Whether this id was proposed by this holder, and another one since. Should it be granted
-    /// after all, it is on its way back already.
-    pub fn has_dropped(&self, lease: LeaseId) -> bool {
-        let current = LeaseId::from_bits(self.seed.leases.wrapping_add(self.proposed));
-        self.has_proposed(lease) && lease != current
-    }
-
     /// Whether this holder has proposed this id.
     pub fn has_proposed(&self, lease: LeaseId) -> bool {
         (1..=self.proposed).contains(&lease.to_bits().wrapping_sub(self.seed.leases))

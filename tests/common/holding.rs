@@ -46,7 +46,9 @@ const SEED: Seed = Seed {
 pub enum Fate {
     /// Answers after so many milliseconds, about the fence that the request names.
     Answer(u64, Response),
-    /// The same, to the microsecond.
+    /// Answers after so many milliseconds with just this.
+    Raw(u64, Response),
+    /// Answers about the fence that the request names, to the microsecond.
     AnswerAfter(Span, Response),
     /// The carrier reports a failure after so many milliseconds.
     Fail(u64, Delivery),
@@ -250,6 +252,10 @@ impl Driver {
             match script(*sent, send) {
                 Fate::Answer(delay, response) => {
                     let response = about(&send.request, response);
+                    self.coming
+                        .push((*sent + ms(delay), Input::Answered(send.attempt, response)));
+                }
+                Fate::Raw(delay, response) => {
                     self.coming
                         .push((*sent + ms(delay), Input::Answered(send.attempt, response)));
                 }

@@ -467,10 +467,10 @@ fn waiters_that_do_not_come_back_after_a_restart_lose_their_places() {
 
 #[test]
 fn the_alarm_is_set_for_the_first_thing_a_waiter_needs() {
-    let (mut server, waiter) = contended(5_000);
-    assert_eq!(server.alarm, Some(at(5_000)), "the holder's expiry");
+    let (mut server, waiter) = contended(15_000);
+    assert_eq!(server.alarm, Some(at(15_000)), "the holder's expiry");
     server.ask(100, 50, renew(11, 60_000));
-    assert_eq!(server.alarm, Some(at(10_010)), "the end of the poll");
+    assert_eq!(server.alarm, Some(at(20_010)), "the end of the poll");
     server.input(200, HostInput::Gone(waiter));
     assert_eq!(server.alarm, Some(at(3_200)), "the end of the grace");
     server.run_until(3_200);

@@ -17,6 +17,8 @@ pub struct HostConfig {
     pub retention: Span,
     /// The most keys remembered, held or not.
     pub max_keys: usize,
+    /// How many more may be remembered only because something of theirs was cancelled or revoked.
+    pub spare_keys: usize,
     /// The most waiters for one key.
     pub max_waiters: usize,
     /// The most watchers of one key.
@@ -31,8 +33,18 @@ impl HostConfig {
         grace: Span::from_secs(3),
         retention: Span::from_secs(30 * 86_400),
         max_keys: 100_000,
+        spare_keys: 1_024,
         max_waiters: 1_024,
         max_watchers: 1_024,
+    };
+
+    /// Settings for a Redis, whose clock may step and which a failover may replace.
+    pub const REDIS: Self = Self {
+        margin: Margin {
+            part: 40,
+            most: Span::from_millis(500),
+        },
+        ..Self::EMBEDDED
     };
 
     /// Settings for a Durable Object, whose clock may step and whose machine may change.

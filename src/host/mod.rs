@@ -8,7 +8,9 @@
 mod config;
 mod effects;
 mod key;
+mod query;
 mod record;
+mod shares;
 mod table;
 mod timers;
 
@@ -29,6 +31,7 @@ use crate::time::{Instant, Span};
 
 use effects::Effects;
 use key::KeyMachine;
+use shares::Shares;
 use table::Table;
 
 /// Names who awaits an answer. Chosen by the driver, never reused while one is owed.
@@ -64,6 +67,7 @@ pub enum HostOutput {
 /// The lease host's state.
 pub struct Host {
     config: HostConfig,
+    shares: Shares,
     now: Instant,
     table: Table,
     /// Which key each request that is kept waiting waits for.
@@ -87,6 +91,7 @@ impl Host {
     pub fn restore(config: HostConfig, mut snapshot: Snapshot, now: Instant) -> Self {
         let mut host = Self {
             config,
+            shares: Shares::default(),
             now: snapshot.written().max(now),
             table: Table::default(),
             parked: BTreeMap::new(),
@@ -116,6 +121,11 @@ impl Host {
         }
         host.table.book_all(&config, host.now);
         host
+    }
+
+    /// Keeps a share of the room for the keys of each of these prefixes, and one for all others.
+    pub fn share_among(&mut self, prefixes: impl IntoIterator<Item = String>) {
+        self.shares = Shares::among(prefixes);
     }
 
     /// Takes one input. An earlier `now` than any before counts as the latest before.
@@ -167,7 +177,9 @@ impl Host {
         let key = request.key.clone();
         let known = self.table.contains(&key);
         let needs_room = leaves_a_trace(&request.operation);
-        if !known && needs_room && !self.make_room() {
+        let has_room = self.admits(&key, &request.operation)
+            && (known || !needs_room || self.make_room(&request.operation));
+        if !has_room {
             return self.effects.reply(to, too_many_keys());
         }
         let (config, now) = (self.config, self.now);
@@ -187,20 +199,46 @@ impl Host {
         }
     }
 
-    /// Room for one more key: where there is none, the key that has been idle for longest is
-    /// forgotten. The floor keeps every later fence above its own; what it remembered could come
-    /// again, so nothing that is new is granted for long meanwhile.
-    fn make_room(&mut self) -> bool {
-        if self.table.len() < self.config.max_keys {
-            return true;
-        }
-        let Some(key) = self.table.longest_idle(self.now) else {
+    /// Whether the key may become alive, if that is what is asked.
+    fn admits(&mut self, key: &Key, operation: &Operation) -> bool {
+        let room = self.config.max_keys;
+        !matches!(operation, Operation::Acquire(_))
+            || !self.shares.matter(room, &self.table)
+            || self.table.is_alive(key, self.now)
+            || self.shares.admit(room, key, &self.table, self.now)
+    }
+
+    /// Room for one more key: where there is none, the keys that have been idle for longest are
+    /// forgotten. What only ends something has room of its own, and leaves nothing that is not idle.
+    fn make_room(&mut self, operation: &Operation) -> bool {
+        let most = self.config.max_keys;
+        let most = match operation {
+            Operation::Cancel | Operation::Revoke { .. } => {
+                most.saturating_add(self.config.spare_keys)
+            }
+            _ => most,
+        };
+        let over = (self.table.len() + 1).saturating_sub(most);
+        if !self.table.has_idle(self.now, over) {
             return false;
+        }
+        for _ in 0..over {
+            self.forget_idle();
+        }
+        true
+    }
+
+    /// Forgets the key that has been idle for longest, if one is. The floor keeps every later fence
+    /// above its own; what it remembered could come again, so nothing that is new is granted for long
+    /// meanwhile.
+    fn forget_idle(&mut self) {
+        let Some(key) = self.table.longest_idle(self.now) else {
+            return;
         };
         // What has expired goes with all that belongs to it.
         self.settle(&key);
         let Some(machine) = self.table.remove(&key) else {
-            return true;
+            return;
         };
         if machine.fence() > self.floor {
             self.floor = machine.fence();
@@ -210,7 +248,6 @@ impl Host {
         if machine.is_stored() {
             self.effects.persist(Mutation::DeleteKey(key));
         }
-        true
     }
 
     fn gone(&mut self, to: ReplyTo) {
@@ -274,7 +311,8 @@ fn too_many_keys() -> Response {
         ..Refusal::new(
             Code::Unavailable,
             "too-many-keys",
-            "The host has as many live keys as it allows: spread them over more hosts.",
+            "The host has as many live keys as it allows, or as it allows one scope: spread them over \
+             more hosts.",
         )
     })
 }

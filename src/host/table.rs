@@ -55,6 +55,15 @@ impl Table {
         self.keys.len()
     }
 
+    pub fn machines(&self) -> impl Iterator<Item = &KeyMachine> {
+        self.keys.values().map(|entry| &entry.machine)
+    }
+
+    pub fn is_alive(&self, key: &Key, now: Instant) -> bool {
+        let entry = self.keys.get(&Place::of(key));
+        entry.is_some_and(|entry| entry.machine.is_alive(now))
+    }
+
     pub fn contains(&self, key: &Key) -> bool {
         self.keys.contains_key(&Place::of(key))
     }
@@ -147,6 +156,13 @@ impl Table {
             self.remove(key);
         }
         vanishes
+    }
+
+    /// Whether so many keys are idle now.
+    pub fn has_idle(&self, now: Instant, wanted: usize) -> bool {
+        let listed = self.idle.iter().take_while(|(at, _)| *at <= now);
+        let idle = listed.filter(|(_, key)| !self.is_alive(key, now));
+        idle.take(wanted).count() == wanted
     }
 
     /// The key that has been idle for longest, if any is idle now.

@@ -204,6 +204,7 @@ fn config(bytes: &mut Bytes) -> HostConfig {
         ]),
         retention: bytes.pick(&[HostConfig::EMBEDDED.retention, Span::from_secs(20)]),
         max_keys: [3, 4, 1, 2][bytes.below(4)],
+        spare_keys: 2,
         max_waiters: [2, 3, 1, 0][bytes.below(4)],
         max_watchers: [2, 1][bytes.below(2)],
         ..HostConfig::EMBEDDED

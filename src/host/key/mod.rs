@@ -6,6 +6,7 @@
 mod acquire;
 mod done;
 mod entries;
+mod granting;
 mod grants;
 mod holding;
 mod memory;
@@ -18,17 +19,16 @@ use super::ReplyTo;
 use super::config::HostConfig;
 use super::effects::Effects;
 use super::record::{
-    DoneRecord, EntryRecord, GrantRecord, KeyRecord, Mutation, Offer, PastOutcome, WaiterRecord,
+    DoneRecord, EntryRecord, GrantRecord, KeyRecord, Mutation, Offer, WaiterRecord,
 };
 use super::timers::{Timer, TimerTable};
 use crate::fence::{Fence, Revision};
 use crate::id::OpId;
 use crate::name::Key;
-use crate::protocol::{
-    Code, Ended, Granted, HolderState, KeyState, Operation, Refusal, Request, Response,
-};
+use crate::protocol::{Code, HolderState, KeyState, Operation, Refusal, Request, Response};
 use crate::time::{Instant, Span};
 
+use granting::usable;
 use grants::{Grant, Grants};
 use memory::Memory;
 use waiting::Queue;
@@ -123,8 +123,22 @@ impl KeyMachine {
         self.queue.restore(record, now, config.grace);
     }
 
+    pub fn key(&self) -> &Key {
+        &self.key
+    }
+
     pub fn fence(&self) -> Fence {
         self.fence
+    }
+
+    /// When the last of the running grants ends unless it is renewed.
+    pub fn last_expiry(&self) -> Option<Instant> {
+        self.grants.last_expiry()
+    }
+
+    /// Whether somebody has an interest in this key now.
+    pub fn is_alive(&self, now: Instant) -> bool {
+        self.idle_from(now).is_none_or(|idle| idle > now)
     }
 
     /// Whether an observer sees more than that there once was something.
@@ -309,110 +323,6 @@ impl KeyMachine {
             done: self.done_state(now),
         }
     }
-
-    /// Ends the grants whose time is over. One that was offered and never confirmed shows that
-    /// nobody knows which waiters are still there.
-    fn expire(&mut self, config: &HostConfig, now: Instant, fx: &mut Effects) {
-        let mut lapsed = false;
-        while let Some(position) = self.grants.expired(now) {
-            let grant = self.end(position, Ended::Expired, None, now, fx);
-            lapsed |= grant.is_some_and(|grant| grant.record.offer != Offer::Confirmed);
-        }
-        if lapsed {
-            self.queue.call_roll(now, config.grace, fx);
-        }
-    }
-
-    /// Begins a grant, and gives its position. `None` when there is no fence left.
-    fn begin(&mut self, mut record: GrantRecord, now: Instant) -> Option<usize> {
-        let next = self.fence.next()?;
-        self.fence = next.max(Fence::from_value(now.as_micros()));
-        record.fence = self.fence;
-        self.changed = true;
-        self.dirty = true;
-        Some(self.grants.add(Grant {
-            record,
-            entries: BTreeMap::new(),
-            dirty: true,
-        }))
-    }
-
-    /// Ends a grant with its entries, and remembers how.
-    fn end(
-        &mut self,
-        position: usize,
-        ended: Ended,
-        by: Option<OpId>,
-        now: Instant,
-        fx: &mut Effects,
-    ) -> Option<Grant> {
-        let grant = self.grants.remove(position)?;
-        let slot = grant.record.slot;
-        if !grant.entries.is_empty() {
-            fx.persist(Mutation::DeleteEntries {
-                key: self.key.clone(),
-                slot,
-            });
-        }
-        if slot != 0 {
-            fx.persist(Mutation::DeleteGrant {
-                key: self.key.clone(),
-                slot,
-            });
-        }
-        self.remember_end(&grant.record, ended, by, now);
-        Some(grant)
-    }
-
-    fn remember_end(&mut self, grant: &GrantRecord, ended: Ended, by: Option<OpId>, now: Instant) {
-        let outcome = PastOutcome::Grant {
-            lease: grant.lease,
-            fence: grant.fence,
-            ended,
-            by,
-        };
-        // An expiry may come to light long after.
-        self.memory
-            .remember(grant.op, outcome, now.min(grant.expires), now);
-        self.changed = true;
-        self.dirty = true;
-    }
-
-    /// A grant that runs, as its holder is to learn of it.
-    fn granted(
-        &self,
-        config: &HostConfig,
-        grant: &GrantRecord,
-        now: Instant,
-        waited: Span,
-        replayed: bool,
-    ) -> Response {
-        Response::Granted(Granted {
-            lease: grant.lease,
-            fence: grant.fence,
-            slot: grant.slot,
-            ttl: usable(config, grant, now),
-            waited,
-            replayed,
-            wanted: self.queue.present(now),
-        })
-    }
-
-    fn not_holder(&self, about: Option<Fence>, ended: Ended) -> Response {
-        Response::NotHolder {
-            about,
-            ended,
-            present: self.grants.highest_fence(),
-        }
-    }
-}
-
-/// What is left of the grant, less the margin for the host's own clock.
-fn usable(config: &HostConfig, grant: &GrantRecord, now: Instant) -> Span {
-    grant
-        .expires
-        .since(now)
-        .saturating_sub(config.margin.of(grant.term))
 }
 
 fn queued(position: usize) -> Response {

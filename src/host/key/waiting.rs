@@ -12,15 +12,8 @@ use super::super::effects::Effects;
 use super::super::record::{Mutation, WaiterRecord};
 use super::queued;
 use crate::id::OpId;
-use crate::protocol::MAX_POLL;
+use crate::protocol::longest_poll;
 use crate::time::{Instant, Span};
-
-/// The longest poll, in terms of the grant that is waited for: what the holder has to allow for its
-/// clock's error during the poll comes off the term.
-const POLL_TERMS: u64 = 2;
-
-/// The shortest poll, unless less is asked for.
-const MIN_POLL: Span = Span::from_secs(1);
 
 /// How long whoever was sent away by a lapsed offer has to come back.
 const ROLL_CALL: Span = Span::from_millis(500);
@@ -56,7 +49,7 @@ pub(super) struct Parked {
 impl Parked {
     /// A request that is kept for one poll.
     pub fn new(to: ReplyTo, now: Instant, wait: Span, ttl: Span) -> Self {
-        let poll = ttl.scale(POLL_TERMS, 1).max(MIN_POLL).min(MAX_POLL);
+        let poll = longest_poll(ttl);
         Self {
             to,
             since: now,

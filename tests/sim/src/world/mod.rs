@@ -131,6 +131,8 @@ pub struct World {
     host: HostNode,
     keys: Vec<Key>,
     mailbox: Vec<Handle>,
+    /// How much was asked for so far.
+    tickets: u32,
     exclusion: Exclusion,
     resource: Resource,
     checks: HostChecks,
@@ -214,6 +216,7 @@ impl World {
             host: HostNode::new(scenario.host_config, offset),
             keys,
             mailbox: Vec::new(),
+            tickets: 0,
             exclusion: Exclusion::default(),
             resource: Resource::default(),
             checks: HostChecks::new(scenario.host_config),

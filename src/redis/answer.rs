@@ -260,6 +260,11 @@ fn refusal(name: &str) -> Option<Refusal> {
             "must be 1 for a grant that is finished",
             "not-exclusive",
         ),
+        "to-lease" => invalid(
+            Field::ToLease,
+            "must be another: a running grant of this key has it",
+            "toLease",
+        ),
         "too-many-waiters" => Refusal {
             retry_after: Some(Span::from_secs(1)),
             ..unavailable(

@@ -73,8 +73,8 @@ pub(super) fn called_on(line: usize, key_locking: bool) -> Option<String> {
 /// The text's SHA-1 in hexadecimal, as Redis knows it.
 pub const fn hash(key_locking: bool) -> &'static str {
     if key_locking {
-        "702a2d5dcd7b0de25d4f08daf99e5fe0e5b466ec"
+        "e8fe62abe8dcac510bb60eb1403d243305062bce"
     } else {
-        "4930f3422715d35314660b928fffb0cf631efd62"
+        "7a0a6a4f40dd762166b4c94409919adce2cd73e5"
     }
 }

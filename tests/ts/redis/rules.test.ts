@@ -354,7 +354,6 @@ describe("Redis rules: watching", () => {
     for (const operation of ["inspect", "watch", "verify", "renew", "release"] as const) {
       await subject.send({ operation, lease: id(), ttlMs: 1_000, waitMs: 0 });
     }
-    await subject.send({ operation: "revoke" });
     assert.deepEqual(await stored(redis.direct), []);
   });
 });

@@ -18,7 +18,7 @@ const FIRST_GAP: Span = Span::from_millis(500);
 /// The longest gap. It leaves a waiter's presence, which lasts twice as long, time to be renewed.
 const MAX_GAP: Span = Span::from_millis(1_500);
 
-/// The shortest gap: time for the server to let the expiring grant expire.
+/// The gap where nothing but the waiter's own lease is in its way.
 const MIN_GAP: Span = Span::from_millis(10);
 
 /// The shortest time between two looks of a watcher, however much changes.
@@ -261,7 +261,8 @@ impl Attempt {
         self.polls = self.polls.saturating_add(1);
         match *answer {
             // The next in turn looks as soon as there can be one holder more,
-            Answer::Queued { ahead: 0, left } => gap.min(left).max(MIN_GAP),
+            Answer::Queued { ahead: 0, left } if left.is_zero() => MIN_GAP,
+            Answer::Queued { ahead: 0, left } => gap.min(left),
             // and who watches as soon as something ends by itself.
             Answer::Same { quiet: Some(quiet) } => gap.min(quiet).max(LOOKS),
             _ => gap,

@@ -73,8 +73,8 @@ pub(super) fn called_on(line: usize, key_locking: bool) -> Option<String> {
 /// The text's SHA-1 in hexadecimal, as Redis knows it.
 pub const fn hash(key_locking: bool) -> &'static str {
     if key_locking {
-        "e8fe62abe8dcac510bb60eb1403d243305062bce"
+        "b147388bc9f64a063304812aaf36b568c838d9b2"
     } else {
-        "7a0a6a4f40dd762166b4c94409919adce2cd73e5"
+        "9b178e7958aea23b7925b75149bd7f8932b484f1"
     }
 }

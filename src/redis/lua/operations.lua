@@ -132,12 +132,18 @@ end
 
 function operations.release(r, op, lease, fence)
   if ended_by(r, op, 'r') then return { 'released' } end
-  -- Who neither waits nor watches needs no time: it would be one more command.
-  local timeless = r.queue == '' and r.watched <= r.at
-  now = r.at
-  if not timeless then settle(r) end
+  if r.absent then return not_holder(r, lease, fence) end
+  -- Where nobody waits or watches the time would be one more command, and is of no account.
   local grant, i = opened(r, lease, fence)
+  local timeless = grant and r.queue == '' and r.watched <= r.at
+  now = r.at
+  if not timeless then
+    settle(r)
+    grant, i = opened(r, lease, fence)
+  end
   if not grant then return not_holder(r, lease, fence) end
+  -- Somebody may have seen terms end meanwhile, and counted a revision for it.
+  for _, line in ipairs(timeless and r.grants or {}) do changed(r, expiry(line)) end
   end_grant(r, i, 'r', op, timeless and SOMETIME)
   changed(r, now)
   save(r, timeless)

@@ -126,6 +126,26 @@ describe("Redis rules: waiting", () => {
     assert.ok((renewed.ttlMs ?? 0) > 59_000);
   });
 
+  test("an offer of which nobody may have heard starts anew once, when its op comes again", async () => {
+    const subject = await Subject.open();
+    const holder = await subject.acquire();
+    const op = id();
+    await subject.wait({ op });
+    await subject.release(holder.lease);
+    const left = async () => {
+      await subject.timed.settle();
+      return (await subject.state()).holders[0]?.remainingMs;
+    };
+    assert.equal(await left(), 3_000);
+    await subject.timed.advance(2_000);
+    const again = await subject.send(acquire({ op, waitMs: 20_000 }));
+    assert.ok(again.replayed);
+    assert.equal(await left(), 3_000);
+    await subject.timed.advance(2_000);
+    await subject.send(acquire({ op, waitMs: 20_000 }));
+    assert.equal(await left(), 1_000);
+  });
+
   test("who becomes the first learns when its turn may come", async () => {
     const subject = await Subject.open();
     await subject.acquire({ ttlMs: 1_000 });

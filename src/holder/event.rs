@@ -1,12 +1,16 @@
 //! What a holder tells the one who drives it.
 
 use alloc::borrow::Cow;
+use alloc::boxed::Box;
 
 use crate::fence::Fence;
 use crate::id::{AttemptId, LeaseId};
 use crate::name::HolderName;
-use crate::protocol::{Code, Ended, Refusal, Request};
+use crate::protocol::{self, Code, Ended, Refusal, Request};
 use crate::time::{Instant, Span};
+
+use super::tickets::Ticket;
+use super::timers::Timer;
 
 /// One thing to do or to know. Drained after each input, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,27 +44,16 @@ pub struct Send {
     pub rebind: bool,
 }
 
-/// What a holder can be waiting for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Timer {
-    /// The lease ends.
-    End,
-    /// An unrenewed lease comes into jeopardy.
-    Jeopardy,
-    /// A renewal is due.
-    Renew,
-    /// An attempt has taken too long, or the next one is due.
-    Retry,
-}
-
 /// What happened to a lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// Nothing is in flight and nothing is due: the machine can be dropped. Always the last, but for
-    /// the refusal of a renewal, transfer or verification that is asked for even later.
+    /// the refusal of what is asked for even later.
     Closed,
     /// The acquire or resume has ended without a lease.
     Failed(Failure),
+    /// The lease has ended with a result. Terminal.
+    Finished,
     /// The lease is held.
     Granted(Grant),
     /// Renewals are failing; the lease is still valid.
@@ -89,17 +82,37 @@ pub enum Event {
         /// How long it is valid now.
         remaining: Span,
     },
-    /// The end of a renewal that was asked for.
-    RenewSettled(Result<(), Failure>),
     /// Renewals work again after [`Event::Jeopardy`].
     Safe {
         /// How long the lease is valid.
         remaining: Span,
     },
-    /// The end of a transfer.
-    TransferSettled(Result<Successor, Failure>),
-    /// The end of a verification.
-    VerifySettled(Result<(), Failure>),
+    /// The end of an operation that was asked for. Each that was asked for has exactly one.
+    Settled(Ticket, Result<Done, Failure>),
+    /// The lease has gone to its successor. Terminal.
+    Transferred,
+    /// So many wait for the key now.
+    Wanted {
+        /// How many.
+        waiters: u32,
+    },
+}
+
+/// What an operation that was asked for has done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Done {
+    /// The entry is as was asked, or has been changed since.
+    Entered,
+    /// The lease has ended with its result.
+    Finished,
+    /// The lease is given back, as far as is known.
+    Released(Release),
+    /// The lease was renewed after it was asked for.
+    Renewed,
+    /// The lease is the successor's.
+    Transferred(Successor),
+    /// The host says that the lease is held.
+    Verified,
 }
 
 /// A lease, as it was granted.
@@ -109,6 +122,10 @@ pub struct Grant {
     pub lease: LeaseId,
     /// The number a resource checks.
     pub fence: Fence,
+    /// Its place among the key's holders, from zero.
+    pub slot: u32,
+    /// How many wait for the key.
+    pub wanted: u32,
     /// How long it is valid unless it is renewed.
     pub remaining: Span,
 }
@@ -142,6 +159,8 @@ pub struct Successor {
 pub enum LossReason {
     /// The usable term is over.
     Expired,
+    /// It has been held for as long as it may be.
+    MaxHold,
     /// The host says that somebody or something ended it.
     NotHolder(Ended),
 }
@@ -151,6 +170,7 @@ impl LossReason {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Expired => "expired",
+            Self::MaxHold => "max-hold",
             Self::NotHolder(ended) => ended.name(),
         }
     }
@@ -169,6 +189,8 @@ pub struct Failure {
     pub holder: Option<HolderName>,
     /// When trying again may first help.
     pub retry_after: Option<Span>,
+    /// The finished work, where that is the cause.
+    pub finished: Option<Box<protocol::Done>>,
 }
 
 impl Failure {
@@ -180,7 +202,29 @@ impl Failure {
             message: Cow::Borrowed(""),
             holder: None,
             retry_after: None,
+            finished: None,
         }
+    }
+
+    /// The work is done, and its result kept.
+    pub(super) fn done(finished: protocol::Done) -> Self {
+        Self {
+            finished: Some(Box::new(finished)),
+            ..Self::new(ErrorCode::Done, "done")
+        }
+    }
+
+    /// The host gave no answer that could be used.
+    pub(super) fn unavailable(reason: &'static str, retry_after: Option<Span>) -> Self {
+        Self {
+            retry_after,
+            ..Self::new(ErrorCode::Unavailable, reason)
+        }
+    }
+
+    /// An answer that makes no sense here: about another grant, or one that no host can have given.
+    pub(super) fn unreadable() -> Self {
+        Self::new(ErrorCode::Unavailable, "unreadable-answer")
     }
 }
 
@@ -196,6 +240,7 @@ impl From<Refusal> for Failure {
             message: refusal.message,
             holder: None,
             retry_after: refusal.retry_after,
+            finished: None,
         }
     }
 }
@@ -207,6 +252,8 @@ pub enum ErrorCode {
     Aborted,
     /// The host refuses this caller.
     Denied,
+    /// The key's work is done.
+    Done,
     /// Another holder has the key.
     Held,
     /// The host refuses the request as malformed.
@@ -225,6 +272,7 @@ impl ErrorCode {
         match self {
             Self::Aborted => "ABORTED",
             Self::Denied => "DENIED",
+            Self::Done => "DONE",
             Self::Held => "HELD",
             Self::Invalid => "INVALID",
             Self::Lost => "LOST",

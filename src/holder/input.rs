@@ -1,9 +1,12 @@
 //! What the one who drives a holder tells it.
 
 use crate::id::{AttemptId, LeaseId};
-use crate::name::HolderName;
+use crate::json::Json;
+use crate::name::{EntryName, HolderName};
 use crate::protocol::Response;
 use crate::time::Span;
+
+use super::tickets::Ticket;
 
 /// What a holder is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,12 +17,36 @@ pub enum Input {
     Answered(AttemptId, Response),
     /// An attempt failed without an answer that can be read.
     Failed(AttemptId, TransportFailure),
+    /// Nothing of what this attempt has sent so far was carried out, as an answer has proved, and it
+    /// is about to be sent again: a grant counts from now.
+    Resent(AttemptId),
     /// The instant of the last [`super::Output::Wake`] has come.
     Wake,
     /// Stop waiting for the grant and take back whatever the host gave meanwhile.
     Cancel,
     /// Stop renewing; keep the lease until its term ends.
     Detach,
+    /// Do this with the lease, and say how it ended with [`super::Event::Settled`].
+    Ask(Ticket, Ask),
+}
+
+/// What a holder can be asked to do with its lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ask {
+    /// Set an entry of the grant, or delete it if there is no value.
+    Entry {
+        /// Which.
+        name: EntryName,
+        /// Its new value.
+        value: Option<Json>,
+    },
+    /// End the lease with a result.
+    Finish {
+        /// What whoever asks for the key gets instead of it.
+        result: Json,
+        /// For how long.
+        keep: Span,
+    },
     /// Give the lease back.
     Release,
     /// Renew now, and from now on by this length if one is given.

@@ -6,15 +6,19 @@
 
 extern crate alloc;
 
+mod layout;
 mod record;
 mod settings;
 
 use leasehold::clock::Clock;
-use leasehold::holder::{self, Delivery, Input, Seed, TransportFailure};
-use leasehold::id::{AttemptId, LeaseId, OpId};
-use leasehold::protocol::{Field, Invalid, Operation, Request, Response};
+use leasehold::holder::{self, Delivery, Input, Seed, Ticket, TransportFailure};
+use leasehold::id::{AttemptId, LeaseId};
+use leasehold::protocol::wire::WireRequest;
+use leasehold::protocol::{Field, Invalid, Response};
 use leasehold::time::Instant;
 use wasm_bindgen::prelude::*;
+
+use settings::Keeping;
 
 use leasehold_records::js::complaint;
 use leasehold_records::number::span;
@@ -28,18 +32,20 @@ pub struct Holder {
 
 #[wasm_bindgen]
 impl Holder {
-    /// A holder that will acquire a lease.
-    pub fn acquire(settings: &JsValue) -> Result<Holder, JsValue> {
-        let config = settings::config(settings).map_err(complaint)?;
+    /// A holder that will acquire a lease, as an acquire in JSON asks for it.
+    pub fn acquire(request: &str, keeping: Keeping) -> Result<Holder, JsValue> {
+        let wire = WireRequest::from_json(request).map_err(complaint)?;
+        let config = settings::config(wire, &keeping).map_err(complaint)?;
         holder::Holder::acquire(config, seed()?)
             .map(Self::new)
             .map_err(complaint)
     }
 
-    /// A holder that will carry on the lease with this id and fence.
-    pub fn resume(settings: &JsValue, lease: &JsValue, fence: &JsValue) -> Result<Holder, JsValue> {
-        let config = settings::config(settings).map_err(complaint)?;
-        let lease = settings::credential(lease, fence).map_err(complaint)?;
+    /// A holder that will carry on the lease that is named in JSON, with its id and fence.
+    pub fn resume(request: &str, keeping: Keeping) -> Result<Holder, JsValue> {
+        let wire = WireRequest::from_json(request).map_err(complaint)?;
+        let lease = settings::credential(&wire).map_err(complaint)?;
+        let config = settings::config(wire, &keeping).map_err(complaint)?;
         holder::Holder::resume(config, lease, seed()?)
             .map(Self::new)
             .map_err(complaint)
@@ -103,6 +109,12 @@ impl Holder {
         )
     }
 
+    /// Takes note that nothing of what an attempt has sent so far was carried out, and that it is
+    /// about to be sent again.
+    pub fn resent(&mut self, monotonic_ms: f64, wall_ms: f64, attempt: u32) -> JsValue {
+        self.step(monotonic_ms, wall_ms, Input::Resent(AttemptId(attempt)))
+    }
+
     /// Does what is due.
     pub fn wake(&mut self, monotonic_ms: f64, wall_ms: f64) -> JsValue {
         self.step(monotonic_ms, wall_ms, Input::Wake)
@@ -118,45 +130,17 @@ impl Holder {
         self.step(monotonic_ms, wall_ms, Input::Detach)
     }
 
-    /// Gives the lease back.
-    pub fn release(&mut self, monotonic_ms: f64, wall_ms: f64) -> JsValue {
-        self.step(monotonic_ms, wall_ms, Input::Release)
-    }
-
-    /// Renews now.
-    pub fn renew(
+    /// Does what a request in JSON says with the lease. How it ended is told under the ticket.
+    pub fn ask(
         &mut self,
         monotonic_ms: f64,
         wall_ms: f64,
-        ttl_ms: &JsValue,
+        ticket: u32,
+        request: &str,
     ) -> Result<JsValue, JsValue> {
-        let ttl = if ttl_ms.is_undefined() {
-            None
-        } else {
-            Some(settings::ttl(ttl_ms).map_err(complaint)?)
-        };
-        Ok(self.step(monotonic_ms, wall_ms, Input::Renew(ttl)))
-    }
-
-    /// Hands the lease over.
-    pub fn transfer(
-        &mut self,
-        monotonic_ms: f64,
-        wall_ms: f64,
-        to_holder: &JsValue,
-        ttl_ms: &JsValue,
-    ) -> Result<JsValue, JsValue> {
-        let input = Input::Transfer {
-            successor: settings::successor(to_holder).map_err(complaint)?,
-            lease: LeaseId::from_bits(random()?),
-            ttl: settings::ttl(ttl_ms).map_err(complaint)?,
-        };
-        Ok(self.step(monotonic_ms, wall_ms, input))
-    }
-
-    /// Asks the host whether the lease is still held.
-    pub fn verify(&mut self, monotonic_ms: f64, wall_ms: f64) -> JsValue {
-        self.step(monotonic_ms, wall_ms, Input::Verify)
+        let next = LeaseId::from_bits(random()?);
+        let ask = settings::ask(request, next).map_err(complaint)?;
+        Ok(self.step(monotonic_ms, wall_ms, Input::Ask(Ticket(ticket), ask)))
     }
 
     /// How long the lease can be trusted from now on.
@@ -184,25 +168,16 @@ impl Holder {
     }
 }
 
-/// A request to inspect a key, as one attempt to be sent.
-#[wasm_bindgen]
-pub fn inspect(key: &JsValue) -> Result<JsValue, JsValue> {
-    ask(key, Operation::Inspect)
+/// Whether a text is an answer that a host can give.
+#[wasm_bindgen(js_name = isAnswer)]
+pub fn is_answer(response: &str) -> bool {
+    Response::from_json(response).is_ok()
 }
 
-/// A request to revoke whatever grant a key has, as one attempt to be sent.
-#[wasm_bindgen]
-pub fn revoke(key: &JsValue) -> Result<JsValue, JsValue> {
-    ask(key, Operation::Revoke { fence: None })
-}
-
-fn ask(key: &JsValue, operation: Operation) -> Result<JsValue, JsValue> {
-    let request = Request {
-        key: settings::key(key).map_err(complaint)?,
-        op: OpId::from_bits(random()?),
-        operation,
-    };
-    Ok(record::single(&request))
+/// How long the answer to one request may take, in milliseconds.
+#[wasm_bindgen(js_name = opTimeoutMs)]
+pub fn op_timeout_ms() -> f64 {
+    holder::Config::OP_TIMEOUT.as_millis_ceil() as f64
 }
 
 fn seed() -> Result<Seed, JsValue> {

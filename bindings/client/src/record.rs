@@ -3,9 +3,9 @@
 use alloc::vec::Vec;
 
 use leasehold::fence::Fence;
-use leasehold::holder::{Config, Event, Failure, Holder, Output, Release, Send};
+use leasehold::holder::{Done, Event, Failure, Holder, Output, Release, Send, Ticket};
 use leasehold::id::{AttemptId, LeaseId};
-use leasehold::json::Writer;
+use leasehold::json::{Json, Writer};
 use leasehold::protocol::Request;
 use leasehold::protocol::wire::WireRequest;
 use leasehold::time::{Instant, Span};
@@ -28,7 +28,9 @@ pub(crate) fn drain(machine: &mut Holder, now: Instant) -> JsValue {
             Output::Wake { at, .. } => wake = Some(at),
         }
     }
+    let state = machine.state();
     js::record(|json| {
+        json.text("state", state.name());
         json.array("sends", &sends, |json, send| {
             json.object(|json| {
                 attempt(json, send.attempt, &send.request, send.timeout, send.rebind);
@@ -44,11 +46,6 @@ pub(crate) fn drain(machine: &mut Holder, now: Instant) -> JsValue {
     })
 }
 
-/// A request outside any lease's life, to be sent once.
-pub(crate) fn single(request: &Request) -> JsValue {
-    js::record(|json| attempt(json, AttemptId(0), request, Config::OP_TIMEOUT, false))
-}
-
 fn attempt(json: &mut Writer, attempt: AttemptId, request: &Request, timeout: Span, rebind: bool) {
     json.number("attempt", u64::from(attempt.0));
     json.record("request", |json| WireRequest::from(request).write(json));
@@ -59,10 +56,16 @@ fn attempt(json: &mut Writer, attempt: AttemptId, request: &Request, timeout: Sp
 fn event(json: &mut Writer, event: &Event) {
     json.object(|json| match event {
         Event::Closed => kind(json, "closed"),
-        Event::Failed(failure) => settled(json, "failed", Some(failure)),
+        Event::Failed(why) => {
+            kind(json, "failed");
+            failure(json, why);
+        }
+        Event::Finished => kind(json, "finished"),
         Event::Granted(grant) => {
             kind(json, "granted");
             granted(json, grant.lease, grant.fence);
+            json.number("slot", grant.slot.into());
+            json.number("wanted", grant.wanted.into());
             remaining(json, grant.remaining);
         }
         Event::Jeopardy { remaining } => lasting(json, "jeopardy", *remaining),
@@ -73,25 +76,23 @@ fn event(json: &mut Writer, event: &Event) {
         }
         Event::Released(Release::Done) => kind(json, "released"),
         Event::Released(Release::NotHeld(why)) => ended(json, "releasefailed", why.name()),
-        Event::Released(Release::Unconfirmed) => ended(json, "releasefailed", "unconfirmed"),
+        Event::Released(Release::Unconfirmed) => ended(json, "releasefailed", UNCONFIRMED),
         Event::RenewFailed {
-            failure,
+            failure: why,
             remaining: left,
         } => {
-            settled(json, "renewfailed", Some(failure));
+            kind(json, "renewfailed");
+            failure(json, why);
             remaining(json, *left);
         }
         Event::Renewed { remaining } => lasting(json, "renewed", *remaining),
-        Event::RenewSettled(outcome) => settled(json, "renewsettled", outcome.as_ref().err()),
         Event::Safe { remaining } => lasting(json, "safe", *remaining),
-        Event::TransferSettled(Ok(successor)) => {
-            kind(json, "transfersettled");
-            granted(json, successor.lease, successor.fence);
-            json.text("holder", successor.holder.as_str());
-            json.number("ttlMs", successor.ttl.as_millis_floor());
+        Event::Settled(ticket, outcome) => settled(json, *ticket, outcome.as_ref()),
+        Event::Transferred => kind(json, "transferred"),
+        Event::Wanted { waiters } => {
+            kind(json, "wanted");
+            json.number("waiters", u64::from(*waiters));
         }
-        Event::TransferSettled(Err(failure)) => settled(json, "transfersettled", Some(failure)),
-        Event::VerifySettled(outcome) => settled(json, "verifysettled", outcome.as_ref().err()),
     });
 }
 
@@ -118,10 +119,32 @@ fn granted(json: &mut Writer, lease: LeaseId, fence: Fence) {
     json.decimal("fence", fence.value());
 }
 
-/// Something that has come to its end: badly, if there is a failure.
-fn settled(json: &mut Writer, kind: &str, failure: Option<&Failure>) {
-    self::kind(json, kind);
-    let Some(failure) = failure else { return };
+/// What was asked for has come to its end: badly, if there is a failure.
+fn settled(json: &mut Writer, Ticket(ticket): Ticket, outcome: Result<&Done, &Failure>) {
+    kind(json, "settled");
+    json.number("ticket", u64::from(ticket));
+    match outcome {
+        Err(why) => failure(json, why),
+        Ok(Done::Entered | Done::Finished | Done::Renewed | Done::Verified) => {}
+        Ok(Done::Released(Release::Done)) => json.flag("released", true),
+        Ok(Done::Released(Release::NotHeld(why))) => unreleased(json, why.name()),
+        Ok(Done::Released(Release::Unconfirmed)) => unreleased(json, UNCONFIRMED),
+        Ok(Done::Transferred(successor)) => {
+            granted(json, successor.lease, successor.fence);
+            json.text("holder", successor.holder.as_str());
+            json.number("ttlMs", successor.ttl.as_millis_floor());
+        }
+    }
+}
+
+const UNCONFIRMED: &str = "unconfirmed";
+
+fn unreleased(json: &mut Writer, reason: &str) {
+    json.flag("released", false);
+    json.text("reason", reason);
+}
+
+fn failure(json: &mut Writer, failure: &Failure) {
     json.text("code", failure.code.name());
     json.text("reason", &failure.reason);
     json.text("message", &failure.message);
@@ -131,5 +154,10 @@ fn settled(json: &mut Writer, kind: &str, failure: Option<&Failure>) {
     );
     if let Some(retry_after) = failure.retry_after {
         json.number("retryAfterMs", retry_after.as_millis_ceil());
+    }
+    if let Some(finished) = &failure.finished {
+        json.decimal("fence", finished.fence.value());
+        json.number("ageMs", finished.age.as_millis_floor());
+        json.optional("result", finished.result.as_ref().map(Json::as_str));
     }
 }

@@ -42,6 +42,7 @@ class Memory implements LeaseBackend {
     fencing: "one-process",
     waiting: "push",
     survives: "nothing: it ends with the process",
+    list: true,
   };
   readonly #machine = new MemoryHost();
   readonly #parking = new Parking<WireResponse>();

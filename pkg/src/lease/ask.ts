@@ -1,9 +1,9 @@
-import type { CallOptions, LeaseBackend, WireRequest, WireResponse } from "./backend.js";
+import type { CallOptions, LeaseBackend, WireRequest } from "./backend.js";
 import { failureOf } from "./failure.js";
 
 /**
- * One attempt to have a request answered. The answer is a copy of what can travel: no getter of
- * somebody else's runs when it is read.
+ * One attempt to have a request answered: with JSON, since no getter of somebody else's is to run
+ * when the answer is read.
  *
  * @throws BackendError, whatever the backend throws.
  */
@@ -11,9 +11,9 @@ export async function ask(
   backend: LeaseBackend,
   request: WireRequest,
   options: CallOptions,
-): Promise<WireResponse> {
+): Promise<string> {
   try {
-    return Object(JSON.parse(JSON.stringify(await backend.call(request, options)) ?? "{}"));
+    return JSON.stringify(await backend.call(request, options)) ?? "null";
   } catch (error) {
     throw failureOf(error, "The backend");
   }

@@ -197,6 +197,8 @@ export interface Capabilities {
   readonly waiting: "push" | "poll";
   /** What a lease survives, in words. */
   readonly survives: string;
+  /** Whether keys can be listed. Not, unless it says so. */
+  readonly list?: boolean;
 }
 
 /** How one attempt is to be made. */

@@ -180,8 +180,13 @@ export const record: Check = {
 
 /** A whole number of milliseconds. */
 export function millis(least: number, most: number): Check {
+  return whole("milliseconds", least, most);
+}
+
+/** A whole number of something. */
+export function whole(what: string, least: number, most: number): Check {
   return {
-    must: `a whole number of milliseconds from ${least} to ${most}`,
+    must: `a whole number of ${what} from ${least} to ${most}`,
     is: (value) => Number.isInteger(value) && Number(value) >= least && Number(value) <= most,
   };
 }

@@ -1,4 +1,4 @@
-import { Holder, inspect, revoke } from "#client-wasm";
+import { Holder, Keeping } from "#client-wasm";
 import { acquireAll, type LeaseSet } from "../coordination/lease-set.js";
 import {
   ACQUIRE,
@@ -8,29 +8,34 @@ import {
   KEY,
   type LeaseClientOptions,
   LIMITS,
+  type ListOptions,
+  limitOf,
+  type NamedOptions,
+  REVOKE,
+  type RevokeOptions,
+  RUN_ONCE,
+  type RunOnceOptions,
+  type WatchOptions,
 } from "./arguments.js";
-import { ask } from "./ask.js";
 import type { LeaseBackend, WireResponse } from "./backend.js";
-import { argument, optionsOf } from "./check.js";
+import { callListener } from "./call-listener.js";
+import { argument, callback, optionsOf } from "./check.js";
 import { systemClock } from "./clock.js";
 import { closeAll, closed } from "./close.js";
-import {
-  BackendError,
-  checked,
-  type Failure,
-  LeaseError,
-  toLeaseError,
-  withStack,
-} from "./errors.js";
+import { checked, LeaseError, withStack } from "./errors.js";
 import { type LeaseHandle, parseHandle } from "./handle.js";
+import { isFree, type KeyState, keyStateOf } from "./key-state.js";
 import type { Lease } from "./lease.js";
+import { NamedLeases } from "./named.js";
+import { type Question, Questions, unreadable } from "./questions.js";
 import { backendOf } from "./recognise.js";
 import type { Released } from "./released.js";
 import { type RunArguments, run } from "./run.js";
-import { guarded, Session, type Surroundings } from "./session.js";
-import type { Send } from "./step.js";
+import { type Kept, type Result, runOnce } from "./run-once.js";
+import { type Environment, Session } from "./session.js";
 import { ambientWaitUntil } from "./wait-until.js";
-import { type CallLimits, limited, onAbort } from "./waiting.js";
+import { type CallLimits, onAbort } from "./waiting.js";
+import { list, watch } from "./watch.js";
 
 const DEFAULT_TTL_MS = 30_000;
 const DEFAULT_WAIT_MS = 10_000;
@@ -41,22 +46,11 @@ const DEFAULT_WAIT_MS = 10_000;
  */
 const LEASES_BELONG_TO_REQUESTS = globalThis.navigator?.userAgent === "Cloudflare-Workers";
 
-/** A live lease, as an observer sees it. */
-export interface LeaseInfo {
-  /** Who holds it. */
-  readonly holder: string;
-  /** Its fence. */
-  readonly fence: bigint;
-  /** Time until the host frees the key unless the lease is renewed, in milliseconds. */
-  readonly remainingMs: number;
-  /** How many wait for the key. */
-  readonly waiters: number;
-}
-
 /** Acquires leases from one host. */
 export class LeaseClient implements AsyncDisposable {
-  readonly #around: Surroundings;
+  readonly #env: Environment;
   readonly #options: LeaseClientOptions;
+  readonly #questions: Questions;
   #holder: string | undefined;
   #closing: Promise<Released> | undefined;
 
@@ -70,15 +64,16 @@ export class LeaseClient implements AsyncDisposable {
     const { clock = systemClock, keepProcessAlive = false, onEvent, waitUntil } = settings;
     this.#options = settings;
     this.#holder = settings.holder;
-    this.#around = {
+    this.#questions = new Questions(host, clock, !LEASES_BELONG_TO_REQUESTS);
+    this.#env = {
       host,
       clock,
       keepProcessAlive,
       held: new Set(),
       open: LEASES_BELONG_TO_REQUESTS ? undefined : new Set(),
-      waitUntil: (promise) => outlive(waitUntil, promise),
-      takeBack: (handle) => outlive(waitUntil, this.#takeBack(handle)),
-      tell: (event) => guarded(() => onEvent?.(event)),
+      waitUntil: (promise) => keepAlive(waitUntil, promise),
+      takeBack: (handle) => keepAlive(waitUntil, this.#takeBack(handle)),
+      tell: (event) => callListener(() => onEvent?.(event)),
     };
   }
 
@@ -128,6 +123,28 @@ export class LeaseClient implements AsyncDisposable {
   }
 
   /**
+   * Has work done once, by whoever gets the lease first: its result is kept for `keepMs`, and
+   * whoever asks meanwhile, or waits already, gets the result instead of running `fn`.
+   *
+   * `fn` may start more than once: if it throws, or if who ran it is gone, the next one runs it. One
+   * result is kept, and everybody gets what JSON makes of it, whoever ran `fn` included.
+   *
+   * @returns The result: `null` where `fn` returned nothing.
+   * @throws What `fn` threw; LeaseError `LOST` if the lease was lost before the result was kept, or
+   * `UNAVAILABLE` if that can't be told; `INVALID` for a result that is no JSON or takes more than
+   * 8 192 bytes; what `acquire` throws.
+   */
+  async runOnce<T extends Result>(
+    key: string,
+    options: RunOnceOptions,
+    fn: (lease: Lease) => T | Promise<T>,
+  ): Promise<Kept<T>> {
+    argument("fn", callback, fn);
+    const { keepMs, fingerprint, ...acquire } = optionsOf(RUN_ONCE, options);
+    return await runOnce(() => this.#acquire(key, acquire, fingerprint), keepMs, fn);
+  }
+
+  /**
    * Waits for a lease on each of several keys, and gets all of them or none. Whatever the order of
    * `keys`, they are asked for in one order, so that callers of `acquireAll` never wait for each
    * other in a circle. `waitMs` and `signal` are those of the whole.
@@ -141,7 +158,7 @@ export class LeaseClient implements AsyncDisposable {
       ACQUIRE,
       options,
     );
-    return await acquireAll(this, keys, { ...rest, waitMs }, this.#around.clock);
+    return await acquireAll(this, keys, { ...rest, waitMs }, this.#env.clock);
   }
 
   /**
@@ -171,53 +188,85 @@ export class LeaseClient implements AsyncDisposable {
    * `DENIED`, `INVALID`.
    */
   async resume(handle: LeaseHandle, options?: CallLimits): Promise<Lease> {
-    this.#assertOpen();
-    const { id, fence, key, holder, ttlMs } = parseHandle(handle);
+    this.#questions.assertOpen();
+    const { id: lease, fence, ...terms } = parseHandle(handle);
     const { signal, timeoutMs } = optionsOf(LIMITS, options);
-    const settings = { key, holder, ttlMs, waitMs: 0, renew: "auto", timeoutMs };
-    const machine = checked(() => Holder.resume(settings, id, fence));
-    return await this.#sought(new Session(this.#around, machine, settings), signal);
+    const request = JSON.stringify({ ...terms, lease, fence });
+    const keeping = () => new Keeping(true, undefined, undefined, timeoutMs);
+    const machine = checked(() => Holder.resume(request, keeping()));
+    return await this.#sought(new Session(this.#env, machine, terms), signal);
   }
 
   /**
-   * Asks the host who holds a key.
+   * Asks the host for the state of a key.
    *
-   * @returns Undefined if nobody does.
+   * @returns Undefined if nobody holds it or waits for it, and its work is not done.
    * @throws LeaseError `UNAVAILABLE`, `DENIED`, `INVALID`; or the reason of `options.signal`.
    */
-  async inspect(key: string, options?: CallLimits): Promise<LeaseInfo | undefined> {
-    const answer = await this.#ask(inspect, key, options);
-    if (answer.outcome !== "state" || answer.state === undefined) {
-      throw unreadable(key);
-    }
-    const { holders, waiters } = answer.state;
-    const [first] = holders;
-    if (first === undefined) {
-      return undefined;
-    }
-    const { holder, fence, remainingMs } = first;
-    return { holder, fence: BigInt(fence), remainingMs, waiters };
+  async inspect(key: string, options?: CallLimits): Promise<KeyState | undefined> {
+    argument("key", KEY, key);
+    const limits = optionsOf(LIMITS, options);
+    const { state } = await this.#asked({ operation: "inspect", key }, limits);
+    if (state === undefined) throw unreadable(key);
+    const told = keyStateOf(state);
+    return isFree(told) ? undefined : told;
   }
 
   /**
-   * Ends whatever lease a key has. For operators: its holder learns of it at its next renewal.
+   * The states of a key, as they come about: the present one first, then each that differs. What
+   * came and went in between may be left out; what still holds is told. Goes on until you leave the
+   * loop or `options.signal` aborts, over failures that pass.
    *
-   * @returns Whether there was one.
+   * A key of which the host knows nothing has the revision `"0"` and no holders.
+   *
+   * @throws LeaseError `INVALID` at once for a bad option. The iteration: `UNAVAILABLE` if the host
+   * gives no answer for `options.timeoutMs`; `DENIED`, `INVALID`; the reason of `options.signal`.
+   */
+  watch(key: string, options?: WatchOptions): AsyncIterable<KeyState> {
+    return watch(this.#questions, argument("key", KEY, key), options);
+  }
+
+  /**
+   * The states of all keys that begin with a prefix, in the order of their names.
+   *
+   * @throws LeaseError `INVALID` at once for a bad option, and where `capabilities.list` of the
+   * backend is not true. The iteration: `UNAVAILABLE`, `DENIED`, `INVALID`; the reason of
+   * `options.signal`.
+   */
+  list(options?: ListOptions): AsyncIterable<KeyState> {
+    return list(this.#questions, options);
+  }
+
+  /**
+   * Ends all grants that a key has, and that its work is done. For operators: a holder learns of it
+   * at its next renewal.
+   *
+   * @param options.fence - Only the grant with this fence.
+   * @returns Whether there was something to end.
    * @throws LeaseError `UNAVAILABLE`, `DENIED`, `INVALID`; or the reason of `options.signal`.
    */
-  async revoke(key: string, options?: CallLimits): Promise<boolean> {
-    const answer = await this.#ask(revoke, key, options);
-    if (answer.outcome !== "revoked") {
-      throw unreadable(key);
-    }
-    return answer.revoked !== 0;
+  async revoke(key: string, options?: RevokeOptions): Promise<boolean> {
+    argument("key", KEY, key);
+    const { fence, ...limits } = optionsOf(REVOKE, options);
+    const question = { operation: "revoke", key } as const;
+    const meant = fence === undefined ? question : { ...question, fence: String(fence) };
+    const { revoked } = await this.#asked(meant, limits);
+    if (revoked === undefined) throw unreadable(key);
+    return revoked > 0;
+  }
+
+  /**
+   * Leases by their owners' names, for code that remembers nothing between two calls.
+   *
+   * @throws LeaseError `INVALID` for a bad secret.
+   */
+  named(options: NamedOptions): NamedLeases {
+    return new NamedLeases(this.#questions, this.#options.ttlMs ?? DEFAULT_TTL_MS, options);
   }
 
   /** The leases of this client that are held now, those left out that were detached. */
   get heldLeases(): readonly Lease[] {
-    return [...this.#around.held].flatMap(({ isTrusted, lease }) =>
-      isTrusted && lease !== undefined ? [lease] : [],
-    );
+    return [...this.#env.held].flatMap(({ isTrusted, leases }) => (isTrusted ? [...leases] : []));
   }
 
   /**
@@ -234,7 +283,8 @@ export class LeaseClient implements AsyncDisposable {
    */
   async close(options?: Pick<CallLimits, "timeoutMs">): Promise<Released> {
     const { timeoutMs } = optionsOf(CLOSE, options);
-    const { held, open = held, clock } = this.#around;
+    const { held, open = held, clock } = this.#env;
+    this.#questions.close(closed());
     this.#closing ??= closeAll(open, clock, timeoutMs);
     return await this.#closing;
   }
@@ -244,18 +294,9 @@ export class LeaseClient implements AsyncDisposable {
     await this.close();
   }
 
-  #assertOpen(): void {
-    if (this.#closing !== undefined) {
-      throw closed();
-    }
-  }
-
-  async #acquire(key: string, options: AcquireOptions): Promise<Lease> {
-    return await this.#sought(this.#open(argument("key", KEY, key), options), options.signal);
-  }
-
-  #open(key: string, options: AcquireOptions): Session {
-    this.#assertOpen();
+  async #acquire(key: string, options: AcquireOptions, fingerprint?: string): Promise<Lease> {
+    argument("key", KEY, key);
+    this.#questions.assertOpen();
     this.#holder ??= crypto.randomUUID();
     const defaults = this.#options;
     const {
@@ -264,11 +305,23 @@ export class LeaseClient implements AsyncDisposable {
       waitMs = defaults.waitMs ?? DEFAULT_WAIT_MS,
       renew = "auto",
       renewal: { t1, t2 } = {},
-      timeoutMs,
+      reentrant = false,
+      ...rest
     } = options;
-    const settings = { key, holder, ttlMs, waitMs, renew, t1, t2, timeoutMs };
-    const machine = checked(() => Holder.acquire(settings));
-    return new Session(this.#around, machine, settings);
+    const { signal, steal, maxHoldMs, timeoutMs } = rest;
+    const terms = { key, holder, ttlMs, limit: limitOf(rest), reentrant };
+    if (reentrant) {
+      const own = [...this.#env.held].find((session) => session.isSharedBy(terms));
+      if (own !== undefined) return own.share();
+    }
+    const request = { ...terms, waitMs, steal, fingerprint };
+    const machine = checked(() =>
+      Holder.acquire(
+        JSON.stringify(request),
+        new Keeping(renew === "auto", t1, t2, timeoutMs, maxHoldMs),
+      ),
+    );
+    return await this.#sought(new Session(this.#env, machine, terms), signal);
   }
 
   async #sought(session: Session, signal: AbortSignal | undefined): Promise<Lease> {
@@ -304,7 +357,7 @@ export class LeaseClient implements AsyncDisposable {
   }
 
   #look(): void {
-    const { held } = this.#around;
+    const { held } = this.#env;
     for (const session of [...held]) {
       if (!LEASES_BELONG_TO_REQUESTS) {
         session.look();
@@ -315,63 +368,18 @@ export class LeaseClient implements AsyncDisposable {
     }
   }
 
-  /** Makes one attempt at a request that belongs to no lease of ours. */
-  async #ask(
-    make: (key: string) => Send,
-    key: string,
-    options: CallLimits | undefined,
-  ): Promise<WireResponse> {
-    this.#assertOpen();
-    argument("key", KEY, key);
-    const { host, clock } = this.#around;
-    const { signal: caller, timeoutMs: most } = optionsOf(LIMITS, options);
-    const { request, timeoutMs: usual, rebind } = checked(() => make(key));
-    const timeoutMs = most ?? usual;
-    const controller = new AbortController();
-    const { signal } = controller;
-    const begin = () => ask(host, request, { signal, timeoutMs, rebind, clock });
-    const limits = { timeoutMs, ...(caller && { signal: caller }) };
-    const late = () => {
-      throw new BackendError("No answer came in time.");
-    };
-    try {
-      const answer = await this.#settled(limited(begin, limits, clock, late));
-      const refusal = asRefusal(answer);
-      if (refusal !== undefined) {
-        throw toLeaseError(refusal, { key });
-      }
-      return answer;
-    } catch (error) {
-      if (!BackendError.is(error)) throw error;
-      const { verdict = NO_ANSWER } = error;
-      throw toLeaseError(verdict, { key, cause: error });
-    } finally {
-      guarded(() => controller.abort());
-    }
+  async #asked(question: Question, limits: CallLimits): Promise<WireResponse> {
+    return await this.#settled(this.#questions.ask(question, limits));
   }
 }
 
-const NO_ANSWER = { code: "UNAVAILABLE", reason: "no-answer" } as const;
-
-const REFUSALS: readonly unknown[] = ["DENIED", "INVALID", "UNAVAILABLE"];
-
-function asRefusal(answer: WireResponse): Failure | undefined {
-  const { outcome, code, reason, message, retryAfterMs } = answer;
-  const isRefusal = outcome === "refused" && REFUSALS.includes(code) && typeof reason === "string";
-  return isRefusal ? { code: code as Failure["code"], reason, message, retryAfterMs } : undefined;
-}
-
-function unreadable(key: string): LeaseError {
-  return toLeaseError({ code: "UNAVAILABLE", reason: "unreadable-answer" }, { key });
-}
-
 /** Has the invocation wait. A `waitUntil` that has lost its context is as good as none given. */
-function outlive(given: LeaseClientOptions["waitUntil"], promise: Promise<unknown>): void {
-  guarded(() => {
+function keepAlive(given: LeaseClientOptions["waitUntil"], promise: Promise<unknown>): void {
+  callListener(() => {
     try {
       (given ?? ambientWaitUntil)?.(promise);
     } catch (error) {
-      if (given === undefined) return; // Outside a request there is nothing to outlive.
+      if (given === undefined) return; // Outside a request there is nothing to keep alive.
       if (ambientWaitUntil === undefined) throw error;
       ambientWaitUntil(promise);
     }

@@ -6,13 +6,21 @@ import { printable } from "./printable.js";
  * - `HELD`: another live holder has the key. Try again after `retryAfterMs`.
  * - `TIMEOUT`: the wait ran out while another held the key, which it does for `retryAfterMs` more
  *   at most unless it renews.
+ * - `DONE`: the key's work is done and its result is kept: see `LeaseClient.runOnce`.
  * - `LOST`: the lease is gone, or was given up; `reason` says how. Stop the guarded work.
  * - `UNAVAILABLE`: the host could not be asked, or what it did is unknown.
  * - `DENIED`: the host refuses this caller. Mend the token, its scope or its permissions.
  * - `INVALID`: a bad argument, found before anything was sent, or a set-up in which no request can
  *   be carried out.
  */
-export type LeaseErrorCode = "HELD" | "LOST" | "UNAVAILABLE" | "TIMEOUT" | "INVALID" | "DENIED";
+export type LeaseErrorCode =
+  | "HELD"
+  | "DONE"
+  | "LOST"
+  | "UNAVAILABLE"
+  | "TIMEOUT"
+  | "INVALID"
+  | "DENIED";
 
 /** What a {@link LeaseError} knows beside its code. */
 export interface LeaseErrorDetails {
@@ -20,6 +28,7 @@ export interface LeaseErrorDetails {
   readonly holder?: string | undefined;
   readonly fence?: bigint | undefined;
   readonly retryAfterMs?: number | undefined;
+  readonly ageMs?: number | undefined;
   readonly reason?: string | undefined;
   readonly cause?: unknown;
 }
@@ -39,8 +48,10 @@ export class LeaseError extends Error {
   readonly code: LeaseErrorCode;
   /** The key concerned. */
   declare readonly key?: string;
-  /** The fence of the lease concerned. */
+  /** The fence of the lease concerned; of `DONE`, the one under which the work was done. */
   declare readonly fence?: bigint;
+  /** `DONE`: how long ago, in milliseconds. */
+  declare readonly ageMs?: number;
   /** When trying again may first help, in milliseconds from now. */
   declare readonly retryAfterMs?: number;
   /**
@@ -51,12 +62,13 @@ export class LeaseError extends Error {
   readonly #holder: string | undefined;
 
   constructor(code: LeaseErrorCode, message: string, details?: LeaseErrorDetails) {
-    const { key, holder, fence, retryAfterMs, reason, cause } = details ?? {};
+    const { holder, cause, ...told } = details ?? {};
     super(message, cause === undefined ? undefined : { cause });
     this.name = "LeaseError";
     this.code = code;
     this.#holder = holder;
-    for (const [name, value] of Object.entries({ key, fence, retryAfterMs, reason })) {
+    for (const name of TOLD) {
+      const value = told[name];
       if (value !== undefined) {
         Object.defineProperty(this, name, { value, enumerable: true });
       }
@@ -86,6 +98,8 @@ export class LeaseError extends Error {
     return { name, message, ...details, fence: this.fence?.toString() };
   }
 }
+
+const TOLD = ["key", "fence", "ageMs", "retryAfterMs", "reason"] as const;
 
 /** What a {@link BackendError} says beside its message. */
 export interface BackendErrorDetails {
@@ -162,6 +176,7 @@ export interface Failure {
   readonly message?: string | undefined;
   readonly holder?: string | undefined;
   readonly retryAfterMs?: number | undefined;
+  readonly ageMs?: number | undefined;
 }
 
 /** The error for a failure. What a host says of it is shown as far as it can be printed. */
@@ -169,14 +184,17 @@ export function toLeaseError(
   failure: Failure,
   about: { readonly key: string; readonly fence?: bigint | undefined; readonly cause?: unknown },
 ): LeaseError {
-  const { code, message, holder, retryAfterMs } = failure;
+  const { code, message, holder, retryAfterMs, ageMs } = failure;
   const reason = printable(failure.reason, 80);
   const failed = BackendError.is(about.cause) ? about.cause : undefined;
   const said = printable(message || failed?.message || "", 400);
   const text = `${sentence(code, about.key, reason)} ${said}`.trimEnd();
   // What a backend's failure says is said: its own cause is the next to look at.
   const cause = failed?.cause ?? about.cause;
-  return new LeaseError(code, text, { ...about, cause, reason, holder, retryAfterMs });
+  return new LeaseError(code, text, {
+    ...about,
+    ...{ cause, reason, holder, retryAfterMs, ageMs },
+  });
 }
 
 function sentence(code: LeaseErrorCode, key: string, reason: string): string {
@@ -184,6 +202,8 @@ function sentence(code: LeaseErrorCode, key: string, reason: string): string {
   switch (code) {
     case "HELD":
       return `The lease on ${name} is held by ${other(reason)}.`;
+    case "DONE":
+      return `The work under the lease on ${name} is done.`;
     case "TIMEOUT":
       return `The wait for the lease on ${name} ran out while ${other(reason)} had it.`;
     case "LOST":

@@ -1,10 +1,20 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 
-import { HOLDER, LIMITS, TERM, type TermOptions } from "./arguments.js";
+import {
+  ENTRY_NAME,
+  FINISH,
+  type FinishOptions,
+  HOLDER,
+  LIMITS,
+  TERM,
+  type TermOptions,
+  VALUE,
+} from "./arguments.js";
 import { argument, optionsOf } from "./check.js";
 import { invalid, unattended, withStack } from "./errors.js";
 import type { LeaseEventMap } from "./events.js";
 import type { LeaseHandle } from "./handle.js";
+import type { Json } from "./json.js";
 import type { Session } from "./session.js";
 import type { LeaseState, ReleaseResult } from "./state.js";
 import type { CallLimits } from "./waiting.js";
@@ -14,12 +24,14 @@ export interface LeaseSummary {
   readonly key: string;
   /** The fence, in decimal. */
   readonly fence: string;
+  readonly slot: number;
   readonly state: LeaseState;
   readonly remainingMs: number;
 }
 
 /**
- * An exclusive right over a key for a limited term, renewed while the work lasts.
+ * A right over a key for a limited term, alone or with as many others as its limit allows, renewed
+ * while the work lasts.
  *
  * Whether it is held is worked out from the clock at each read, conservatively: a lease that
  * shows as held is held, whatever the network does. Three tools, from weak to strong: `signal`
@@ -29,6 +41,8 @@ export interface LeaseSummary {
  */
 export class Lease extends EventTarget implements AsyncDisposable {
   readonly #session: Session;
+  /** Whether it is given back while another lease of its grant is not. */
+  #isReturned = false;
 
   private constructor(session: Session) {
     super();
@@ -54,10 +68,21 @@ export class Lease extends EventTarget implements AsyncDisposable {
 
   /**
    * A number higher than that of any earlier grant of this key. A resource that refuses a lower
-   * one than the highest it has seen is never written by a stale holder.
+   * one than the highest it has seen is never written by a stale holder. With a limit above 1 that
+   * is so for each `slot` by itself.
    */
   get fence(): bigint {
     return this.#session.fence;
+  }
+
+  /** The place among the key's holders, from 0: 0 for whoever holds it alone. */
+  get slot(): number {
+    return this.#session.slot;
+  }
+
+  /** How many waited for the key when the host last answered: reason enough to yield it early. */
+  get wanted(): number {
+    return this.#session.wanted;
   }
 
   /**
@@ -70,17 +95,17 @@ export class Lease extends EventTarget implements AsyncDisposable {
 
   /** Whether the lease can be trusted now. */
   get held(): boolean {
-    return this.#session.isHeld;
+    return !this.#isReturned && this.#session.isHeld;
   }
 
   /** Where the lease stands now. A detached lease is held until its term ends. */
   get state(): LeaseState {
-    return this.#session.state;
+    return this.#isReturned ? "released" : this.#session.state;
   }
 
   /** How long the lease can be trusted from now on, in milliseconds; 0 once it is not held. */
   remainingMs(): number {
-    return this.#session.remainingMs();
+    return this.#isReturned ? 0 : this.#session.remainingMs();
   }
 
   /**
@@ -92,7 +117,7 @@ export class Lease extends EventTarget implements AsyncDisposable {
    * @throws LeaseError `LOST`.
    */
   check(): void {
-    const why = this.#session.notHeld();
+    const why = this.#isReturned ? this.#session.lost("released") : this.#session.notHeld();
     if (why !== undefined) {
       throw withStack(why);
     }
@@ -106,7 +131,9 @@ export class Lease extends EventTarget implements AsyncDisposable {
    */
   verify(options?: CallLimits): Promise<void> {
     return unattended(this.verify, async () => {
-      await this.#session.verify(optionsOf(LIMITS, options));
+      const limits = optionsOf(LIMITS, options);
+      this.check();
+      await this.#session.verify(limits);
     });
   }
 
@@ -120,6 +147,7 @@ export class Lease extends EventTarget implements AsyncDisposable {
   renew(options?: TermOptions): Promise<void> {
     return unattended(this.renew, async () => {
       const { ttlMs, ...limits } = optionsOf(TERM, options);
+      this.check();
       await this.#session.renew(ttlMs, limits);
     });
   }
@@ -128,10 +156,64 @@ export class Lease extends EventTarget implements AsyncDisposable {
    * Gives the lease back. It is not held from the call on. Happens once, however often it is
    * called, and never rejects for what the host does: a lease that is gone is none to give back.
    * Signal and time limit end the waiting for the host's word, which then is `unconfirmed`.
+   *
+   * One that is shared by re-entry is given back to the host with the last; the result of the others
+   * has the reason `reentered`.
    */
   async release(options?: CallLimits): Promise<ReleaseResult> {
-    const released = this.#session.release();
+    this.#isReturned ||= this.#session.unshare(this);
+    const released = this.#isReturned ? REENTERED : this.#session.release();
     return await this.#session.confirmed(released, optionsOf(LIMITS, options));
+  }
+
+  /**
+   * Sets an entry of the grant, for whoever looks at the key: it ends with the grant, and moves with
+   * a transfer. Entries are set one after the other, in the order of the calls.
+   *
+   * @param name - 1 to 128 bytes in UTF-8.
+   * @param value - 4 096 bytes as JSON at most. There are 64 entries of a grant, and 65 536 bytes of
+   * a key's, at most.
+   * @throws LeaseError `LOST`; `INVALID`; `DENIED` or `UNAVAILABLE`, in which case it may have been
+   * set; or the reason of `options.signal`.
+   */
+  setEntry(name: string, value: Json, options?: CallLimits): Promise<void> {
+    return unattended(this.setEntry, async () => {
+      argument("name", ENTRY_NAME, name);
+      const json = argument("value", VALUE, value) as string;
+      const limits = optionsOf(LIMITS, options);
+      this.check();
+      await this.#session.setEntry(name, json, limits);
+    });
+  }
+
+  /**
+   * Deletes an entry of the grant, if there is one of that name.
+   *
+   * @throws What `setEntry` throws.
+   */
+  deleteEntry(name: string, options?: CallLimits): Promise<void> {
+    return unattended(this.deleteEntry, async () => {
+      argument("name", ENTRY_NAME, name);
+      const limits = optionsOf(LIMITS, options);
+      this.check();
+      await this.#session.setEntry(name, undefined, limits);
+    });
+  }
+
+  /**
+   * Ends the lease with a result: the key's work is done for `keepMs`, and whoever asks for the key
+   * meanwhile gets `DONE`, and by `runOnce` the result. For leases of limit 1. It is not held from
+   * the call on; if the host refuses, it is held again.
+   *
+   * @throws LeaseError `LOST`; `INVALID`; `DENIED`; `UNAVAILABLE` if the host gave no answer, in
+   * which case the lease is lost here, and the work may be done; or the reason of `options.signal`.
+   */
+  finish(options: FinishOptions): Promise<void> {
+    return unattended(this.finish, async () => {
+      const { result = "null", keepMs, ...limits } = optionsOf(FINISH, options);
+      this.check();
+      await this.#session.finish(result as string, keepMs, limits);
+    });
   }
 
   /**
@@ -150,7 +232,8 @@ export class Lease extends EventTarget implements AsyncDisposable {
     return unattended(this.transfer, async () => {
       argument("toHolder", HOLDER, toHolder);
       const { ttlMs, ...limits } = optionsOf(TERM, options);
-      return await this.#session.transfer(toHolder, ttlMs, limits);
+      this.check();
+      return await this.#session.transfer(toHolder, limits, ttlMs);
     });
   }
 
@@ -165,13 +248,14 @@ export class Lease extends EventTarget implements AsyncDisposable {
    * @throws LeaseError `LOST`.
    */
   detach(): LeaseHandle {
+    this.check();
     return this.#session.detach();
   }
 
   /** What may be logged. What the lease can be carried on with is only had from `detach()`. */
   toJSON(): LeaseSummary {
-    const { key, fence, state } = this;
-    return { key, fence: String(fence), state, remainingMs: this.remainingMs() };
+    const { key, fence, slot, state } = this;
+    return { key, fence: String(fence), slot, state, remainingMs: this.remainingMs() };
   }
 
   /** Releases the lease, unless it was detached or handed over. Never rejects. */
@@ -212,6 +296,8 @@ export interface ListenerOptions {
   readonly passive?: boolean;
   readonly signal?: AbortSignal;
 }
+
+const REENTERED = Promise.resolve({ released: false, reason: "reentered" });
 
 function refuseClone(): never {
   throw invalid("lease", "can't be cloned or posted: pass what lease.detach() returns");

@@ -35,7 +35,7 @@ test("of two that resume a handle exactly one gets it", async () => {
   const loser = outcomes.find(({ status }) => status === "rejected");
   assert.ok(loser?.status === "rejected");
   leaseError("LOST", { key: "k" })(loser.reason);
-  assert.equal((await within(clock, 20, client.inspect("k")))?.holder, "next");
+  assert.equal((await within(clock, 20, client.inspect("k")))?.holders[0]?.holder, "next");
 });
 
 test("after a transfer the giver is inert, in quiet", async () => {

@@ -130,7 +130,7 @@ test("a lease in JSON or on the console shows no credential, and no public prope
   assert.match(id, /^[0-9a-f]{32}$/);
   const remainingMs = lease.remainingMs();
   assert.deepEqual(JSON.parse(JSON.stringify({ lease })), {
-    lease: { key: "k", fence: String(lease.fence), state: "held", remainingMs },
+    lease: { key: "k", fence: String(lease.fence), slot: 0, state: "held", remainingMs },
   });
   for (const hidden of [false, true]) {
     assert.ok(!inspect(lease, { depth: 9, showHidden: hidden, getters: false }).includes(id));

@@ -102,7 +102,7 @@ export function contract(name: string, start: () => Promise<Subject>): void {
       await lease.renew({ ttlMs: TTL });
       assert.ok(lease.remainingMs() > SHORT);
       assert.equal(lease.fence, fence);
-      assert.equal((await client().inspect(key))?.fence, fence);
+      assert.equal((await client().inspect(key))?.holders[0]?.fence, fence);
       await lease.release();
     });
 
@@ -214,7 +214,7 @@ export function contract(name: string, start: () => Promise<Subject>): void {
       await assert.rejects(giver.renew(), code("LOST"));
       assert.equal((await giver.release()).released, false);
       assert.ok(BigInt(handle.fence) > giver.fence);
-      assert.equal((await client().inspect(key))?.holder, "carl");
+      assert.equal((await client().inspect(key))?.holders[0]?.holder, "carl");
       await assert.rejects(waiter, code("TIMEOUT"));
       const successor = await client().resume(JSON.parse(JSON.stringify(handle)) as LeaseHandle);
       assert.equal(successor.holder, "carl");
@@ -260,10 +260,11 @@ export function contract(name: string, start: () => Promise<Subject>): void {
       const key = freshKey();
       assert.equal(await client().inspect(key), undefined);
       const lease = await client("ada").acquire(key, { ttlMs: TTL });
-      const info = await client("carl").inspect(key);
+      const state = await client("carl").inspect(key);
+      assert.equal(state?.waiters, 0);
+      const [info] = state?.holders ?? [];
       assert.equal(info?.holder, "ada");
       assert.equal(info?.fence, lease.fence);
-      assert.equal(info?.waiters, 0);
       assert.ok((info?.remainingMs ?? 0) > TTL / 2 && (info?.remainingMs ?? TTL + 1) <= TTL);
       await lease.release();
       assert.equal(await client().inspect(key), undefined);
@@ -293,8 +294,8 @@ export function contract(name: string, start: () => Promise<Subject>): void {
       const key = freshKey();
       const host = answersLost(subject.carrier(), "acquire", 1);
       const lease = await client(undefined, host).acquire(key, { ttlMs: TTL });
-      const info = await client().inspect(key);
-      assert.equal(info?.fence, lease.fence);
+      const state = await client().inspect(key);
+      assert.equal(state?.holders[0]?.fence, lease.fence);
       assert.deepEqual(await lease.release(), { released: true });
       assert.equal(await client().inspect(key), undefined);
     });
@@ -322,10 +323,10 @@ export function contract(name: string, start: () => Promise<Subject>): void {
       const host = answersLost(subject.carrier(), "transfer", 1);
       const lease = await client(undefined, host).acquire(key, { ttlMs: TTL });
       const handle = await lease.transfer("next");
-      assert.equal((await client().inspect(key))?.fence, BigInt(handle.fence));
+      assert.equal((await client().inspect(key))?.holders[0]?.fence, BigInt(handle.fence));
       const resuming = answersLost(subject.carrier(), "transfer", 1);
       const successor = await client(undefined, resuming).resume(handle);
-      assert.equal((await client().inspect(key))?.fence, successor.fence);
+      assert.equal((await client().inspect(key))?.holders[0]?.fence, successor.fence);
       await successor.release();
     });
 
@@ -422,7 +423,7 @@ export function contract(name: string, start: () => Promise<Subject>): void {
         "a b\nc",
       ]) {
         const lease = await client(holder).acquire(key, { ttlMs: TTL });
-        assert.equal((await client().inspect(key))?.holder, holder);
+        assert.equal((await client().inspect(key))?.holders[0]?.holder, holder);
         await lease.release();
       }
     });

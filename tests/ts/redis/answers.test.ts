@@ -91,7 +91,7 @@ for (const [name, fault] of FAULTS) {
       await lease.renew().catch(leaseError("UNAVAILABLE"));
       assert.ok(lease.held);
       await lease.renew();
-      const info = await client(endpoint).inspect(key);
+      const [info] = (await client(endpoint).inspect(key))?.holders ?? [];
       assert.ok(info && info.remainingMs <= 10_000 && info.remainingMs > 5_000);
       assert.ok(lease.remainingMs() <= info.remainingMs);
       assert.equal(info.fence, lease.fence);

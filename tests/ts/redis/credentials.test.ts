@@ -54,7 +54,7 @@ describe("Redis credentials", () => {
         assert.ok(outcome === "not-holder" || outcome === "refused", `${text}: ${outcome}`);
       }
       await lease.verify();
-      assert.equal((await client(endpoint).inspect(key))?.fence, lease.fence);
+      assert.equal((await client(endpoint).inspect(key))?.holders[0]?.fence, lease.fence);
     }
     assert.deepEqual(await lease.release(), { released: true });
   });
@@ -104,7 +104,7 @@ describe("Redis credentials", () => {
     const next = await client(endpoint).acquire(first.key, { ttlMs: LONG, waitMs: 0 });
     for (const late of [release, op.release(first), op.cancel(first), first]) await send(late);
     await next.verify();
-    assert.equal((await client(endpoint).inspect(first.key))?.fence, next.fence);
+    assert.equal((await client(endpoint).inspect(first.key))?.holders[0]?.fence, next.fence);
     await next.release();
   });
 });

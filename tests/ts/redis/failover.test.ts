@@ -190,7 +190,7 @@ describe("Redis fences", () => {
       await seed(key, last);
       const lease = await client(endpoint).acquire(key, { ttlMs: LONG });
       assert.equal(lease.fence, last + 1n);
-      assert.equal((await client(endpoint).inspect(key))?.fence, last + 1n);
+      assert.equal((await client(endpoint).inspect(key))?.holders[0]?.fence, last + 1n);
       await lease.verify();
       assert.deepEqual(await lease.release(), { released: true });
       const next = await client(endpoint).acquire(key, { ttlMs: LONG });

@@ -18,7 +18,7 @@ for (const supportsKeyLocking of [true, false]) {
       assert.equal((await documentOf(redis.direct, key))?.fence, String(lease.fence));
       await lease.renew();
       await lease.verify();
-      assert.equal((await leases.inspect(key))?.fence, lease.fence);
+      assert.equal((await leases.inspect(key))?.holders[0]?.fence, lease.fence);
       const handle = await lease.transfer("next");
       const successor = await leases.resume(handle);
       assert.ok(successor.fence > BigInt(handle.fence));

@@ -4,6 +4,7 @@ import {
   type AcquireOptions,
   type CallOptions,
   type Capabilities,
+  type KeyState,
   Lease,
   type LeaseBackend,
   LeaseClient,
@@ -11,10 +12,10 @@ import {
   type LeaseErrorCode,
   type LeaseEvent,
   type LeaseHandle,
-  type LeaseInfo,
   type LeaseSet,
   type LeaseState,
   type LeaseSummary,
+  type NamedGrant,
   type Released,
   type WireRequest,
   type WireResponse,
@@ -74,7 +75,35 @@ export async function use(client = new LeaseClient(hosts[0] ?? memory())): Promi
   await client.acquireAll("ab");
 
   const info = await client.inspect("k");
-  is<Equal<typeof info, LeaseInfo | undefined>>();
+  is<Equal<typeof info, KeyState | undefined>>();
+  is<Equal<KeyState["holders"][number]["fence"], bigint>>();
+  for await (const state of client.watch("k", { after: "0", signal: lease.signal })) {
+    is<Equal<typeof state, KeyState>>();
+  }
+  for await (const state of client.list({ prefix: "order:" })) {
+    is<Equal<typeof state, KeyState>>();
+  }
+  const revoked = await client.revoke("k", { fence: lease.fence });
+  is<Equal<typeof revoked, boolean>>();
+
+  const kept = await client.runOnce("k", { keepMs: 60_000 }, async ({ fence }) => String(fence));
+  is<Equal<typeof kept, string>>();
+  const nothing = await client.runOnce("k", { keepMs: 60_000 }, () => {});
+  is<Equal<typeof nothing, null>>();
+  // @ts-expect-error: JSON has no bigint
+  await client.runOnce("k", { keepMs: 60_000 }, ({ fence }) => fence);
+  // @ts-expect-error: a result is kept for some time
+  await client.runOnce("k", {}, () => 1);
+  await lease.setEntry("progress", { done: 3, of: 7 });
+  await lease.deleteEntry("progress");
+  await lease.finish({ result: [1, "two", null], keepMs: 60_000 });
+  const readers = await client.acquire("k", { mode: "shared", steal: true, maxHoldMs: 60_000 });
+  is<Equal<typeof readers.slot, number>>();
+  const named = client.named({ secret: "0123456789abcdef" });
+  const grant = await named.acquire("k", "owner", { ttlMs: 1_000 });
+  is<Equal<typeof grant, NamedGrant | undefined>>();
+  await named.release("k", "owner", { fence: grant?.fence ?? 1n });
+
   is<Equal<typeof client.heldLeases, readonly Lease[]>>();
 
   lease.addEventListener("renewed", ({ remainingMs }) => {
@@ -129,7 +158,10 @@ export function tell(event: LeaseEvent): string {
     case "lost":
     case "releasefailed":
       return event.error.message;
+    case "wanted":
+      return `${event.waiters}`;
     case "released":
+    case "finished":
       return event.key;
     case "failed":
       return String(event.error);
@@ -138,6 +170,7 @@ export function tell(event: LeaseEvent): string {
 
 export function advise(error: LeaseError): string {
   const advice: Record<LeaseErrorCode, string> = {
+    DONE: `done ${error.ageMs} ms ago`,
     DENIED: "mend the token",
     HELD: `wait ${error.retryAfterMs}`,
     INVALID: "mend the call",

@@ -1,0 +1,113 @@
+import { isAnswer, opTimeoutMs } from "#client-wasm";
+import { ask } from "./ask.js";
+import type { Capabilities, LeaseBackend, WireRequest, WireResponse } from "./backend.js";
+import type { Clock } from "./clock.js";
+import { BackendError, type Failure, type LeaseError, toLeaseError, withStack } from "./errors.js";
+import { hex } from "./hex.js";
+import { type CallLimits, limited } from "./waiting.js";
+
+/** A request but for what is the same in all of them. */
+export type Question = Omit<WireRequest, "v" | "op">;
+
+/** Asks a host what belongs to no lease of this client's: one attempt each. */
+export class Questions {
+  readonly clock: Clock;
+  readonly #backend: LeaseBackend;
+  /** Ends what is being waited for; nothing where a wait belongs to its request. */
+  readonly #waits: Set<(reason: unknown) => void> | undefined;
+  #closed: LeaseError | undefined;
+
+  constructor(backend: LeaseBackend, clock: Clock, areShared: boolean) {
+    this.#backend = backend;
+    this.clock = clock;
+    this.#waits = areShared ? new Set() : undefined;
+  }
+
+  get capabilities(): Capabilities {
+    return this.#backend.capabilities;
+  }
+
+  /** From here on every question is answered so, those that are waited for among them. */
+  close(reason: LeaseError): void {
+    this.#closed = reason;
+    for (const end of this.#waits ?? []) end(reason);
+  }
+
+  assertOpen(): void {
+    if (this.#closed !== undefined) throw withStack(this.#closed);
+  }
+
+  /**
+   * The answer, which has this outcome or is one of refusal to the credential.
+   *
+   * @throws LeaseError `UNAVAILABLE`, `DENIED`, `INVALID`; or the reason of the signal.
+   */
+  async ask(question: Question, limits: CallLimits): Promise<WireResponse> {
+    this.assertOpen();
+    const { key, waitMs = 0 } = question;
+    const timeoutMs = limits.timeoutMs ?? waitMs + opTimeoutMs();
+    const request: WireRequest = { v: 1, ...question, op: randomOp() };
+    const controller = new AbortController();
+    const attempt = {
+      signal: controller.signal,
+      timeoutMs,
+      rebind: false,
+      clock: this.clock,
+    };
+    try {
+      const text = await this.#whileOpen((closed) =>
+        limited(
+          () => Promise.race([ask(this.#backend, request, attempt), closed]),
+          { ...limits, timeoutMs },
+          this.clock,
+          () => {
+            throw new BackendError("No answer came in time.");
+          },
+        ),
+      );
+      if (!isAnswer(text)) throw unreadable(key);
+      const answer: WireResponse = JSON.parse(text);
+      if (answer.outcome === "refused") throw toLeaseError(answer as unknown as Failure, { key });
+      return answer;
+    } catch (error) {
+      if (!BackendError.is(error)) throw withStack(error);
+      const { verdict = NO_ANSWER, retryAfterMs } = error;
+      throw toLeaseError({ ...verdict, retryAfterMs }, { key, cause: error });
+    } finally {
+      quietly(() => controller.abort());
+    }
+  }
+
+  async #whileOpen<T>(wait: (closed: Promise<never>) => Promise<T>): Promise<T> {
+    let end: (reason: unknown) => void = () => {};
+    const closed = new Promise<never>((_, reject) => {
+      end = reject;
+    });
+    this.#waits?.add(end);
+    try {
+      return await wait(closed);
+    } finally {
+      this.#waits?.delete(end);
+    }
+  }
+}
+
+const NO_ANSWER = { code: "UNAVAILABLE", reason: "no-answer" } as const;
+
+/** The error for an answer to something else. */
+export function unreadable(key: string): LeaseError {
+  return toLeaseError({ code: "UNAVAILABLE", reason: "unreadable-answer" }, { key });
+}
+
+function randomOp(): string {
+  return hex(crypto.getRandomValues(new Uint8Array(16)));
+}
+
+/** The backend's own code may listen. */
+function quietly(call: () => void): void {
+  try {
+    call();
+  } catch {
+    // The answer is there already.
+  }
+}

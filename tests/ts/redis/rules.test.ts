@@ -146,6 +146,23 @@ describe("Redis rules: waiting", () => {
     assert.equal(await left(), 1_000);
   });
 
+  test("of two calls with one op the older is told that it waits, and only the newer asks on", async () => {
+    const subject = await Subject.open();
+    const holder = await subject.acquire();
+    const op = id();
+    const older = await subject.wait({ op });
+    await subject.timed.advance(100);
+    const newer = await subject.wait({ op });
+    assert.equal(outcome(older), "queued");
+    assert.equal((await subject.state()).waiters, 1);
+    const before = subject.timed.sent;
+    await subject.timed.advance(1_700);
+    assert.equal(subject.timed.sent - before, 2);
+    await subject.release(holder.lease);
+    await subject.timed.settle();
+    assert.equal(outcome(newer), "granted");
+  });
+
   test("who becomes the first learns when its turn may come", async () => {
     const subject = await Subject.open();
     await subject.acquire({ ttlMs: 1_000 });

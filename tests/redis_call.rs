@@ -715,7 +715,7 @@ fn a_list_goes_through_the_names_and_reads_the_documents() {
     // Nothing found: it looks at more.
     let scan = sent(call.replied(at(0), &found("17", &[])));
     assert_eq!((scan[1].as_str(), scan[5].as_str()), ("17", "200"));
-    let read = sent(call.replied(at(0), &found("5", &["b", "a", "b", "c"])));
+    let read = sent(call.replied(at(0), &found("5", &["a", "b", "a", "c"])));
     assert_eq!(read[..3], ["EVALSHA", hash(true), "6"]);
     let names: Vec<String> = ["a", "b", "c"]
         .into_iter()

@@ -2,6 +2,8 @@
 
 use alloc::string::String;
 
+use super::reply::after;
+
 /// The script's parts, in order.
 const SOURCE: &[u8] = concat!(
     include_str!("lua/document.lua"),
@@ -65,8 +67,7 @@ pub fn text(key_locking: bool) -> String {
 pub(super) fn called_on(line: usize, key_locking: bool) -> Option<String> {
     let text = text(key_locking);
     let line = text.split('\n').nth(line.checked_sub(1)?)?;
-    let (_, call) = line.split_once("call('")?;
-    let (command, _) = call.split_once('\'')?;
+    let command = after(line, "call('")?.split('\'').next()?;
     Some(command.into())
 }
 

@@ -14,6 +14,8 @@ pub struct HostConfig {
     pub grace: Span,
     /// The most keys remembered, held or not.
     pub max_keys: usize,
+    /// How many more may be remembered only because something of theirs was cancelled or revoked.
+    pub spare_keys: usize,
     /// The most waiters for one key.
     pub max_waiters: usize,
 }
@@ -25,7 +27,17 @@ impl HostConfig {
         offer: Span::from_secs(3),
         grace: Span::from_secs(3),
         max_keys: 100_000,
+        spare_keys: 1_024,
         max_waiters: 1_024,
+    };
+
+    /// Settings for a Redis, whose clock may step and which a failover may replace.
+    pub const REDIS: Self = Self {
+        margin: Margin {
+            part: 40,
+            most: Span::from_millis(500),
+        },
+        ..Self::EMBEDDED
     };
 
     /// Settings for a Durable Object, whose clock may step and whose machine may change.

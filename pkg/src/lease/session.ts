@@ -548,7 +548,8 @@ export class Session {
     const resending = () => {
       this.#step((machine, monotonic, wall) => machine.resent(monotonic, wall, attempt));
     };
-    ask(this.#env.host, request, { signal, timeoutMs, rebind, resending }).then(
+    const { host, clock } = this.#env;
+    ask(host, request, { signal, timeoutMs, rebind, clock, resending }).then(
       (response) => this.#answered(attempt, response),
       (error: BackendError) => this.#failed(attempt, error),
     );

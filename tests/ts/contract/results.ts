@@ -66,9 +66,9 @@ export function results({ client, carrier, freshKey }: Bench): void {
     assert.equal(lease.signal.aborted, false);
     assert.deepEqual(await lease.release(), { released: false, reason: "finished" });
     for (const asked of [
-      client().acquire(key),
-      client().tryAcquire(key),
-      client().run(key, () => {}),
+      () => client().acquire(key),
+      () => client().tryAcquire(key),
+      () => client().run(key, () => {}),
     ]) {
       await assert.rejects(asked, (error: Error & { ageMs?: number }) => {
         assert.ok((error.ageMs ?? -1) >= 0 && (error.ageMs ?? 0) < WAIT);

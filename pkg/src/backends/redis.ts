@@ -17,7 +17,7 @@ import {
   required,
   type Table,
 } from "../lease/check.js";
-import { unref } from "../lease/clock.js";
+import { type Clock, systemClock, unref } from "../lease/clock.js";
 import { deferred } from "../lease/deferred.js";
 import { BackendError } from "../lease/errors.js";
 import { failureOf } from "../lease/failure.js";
@@ -92,7 +92,7 @@ export function redis(options: RedisOptions): LeaseBackend {
 type Step =
   | { readonly type: "done"; readonly response: WireResponse }
   | { readonly type: "failed"; readonly word?: string }
-  | { readonly type: "rest"; readonly gapMs: number; readonly channel: string }
+  | { readonly type: "rest"; readonly gapMs: number; readonly channel?: string }
   | {
       readonly type: "send";
       readonly command: string[];
@@ -114,6 +114,8 @@ class RedisHost implements LeaseBackend {
   #keyLocking = true;
   /** Whether it is known, or taken, that the server keeps what it is given. */
   #keeps: boolean;
+  /** The attempts that wait between two looks, by their op. */
+  readonly #resting = new Map<string | undefined, Waker>();
 
   constructor(connection: RedisConnection, prefix: string, allowEviction: boolean) {
     this.#connection = connection;
@@ -121,15 +123,17 @@ class RedisHost implements LeaseBackend {
     this.#keeps = allowEviction;
   }
 
-  async call(request: WireRequest, { signal, resending }: CallOptions): Promise<WireResponse> {
+  async call(request: WireRequest, options: CallOptions): Promise<WireResponse> {
+    const { signal, resending, clock = systemClock } = options;
     if (!this.#keeps && request.operation === "acquire") {
       await this.#refuseEviction(signal);
     }
     const begun = this.#begin(request);
     if (!(begun instanceof RedisCall)) return begun.response;
-    const waker = new Waker(this.#connection, signal);
+    const waker = new Waker(this.#connection, signal, clock);
+    this.#resting.get(request.op)?.giveWay();
     try {
-      let step: Step = begun.poll();
+      let step: Step = begun.poll(clock.monotonic());
       for (;;) {
         switch (step.type) {
           case "done":
@@ -137,12 +141,13 @@ class RedisHost implements LeaseBackend {
           case "failed":
             throw unclear(step.word);
           case "rest":
+            this.#resting.set(request.op, waker);
             await waker.rest(step.gapMs, step.channel);
-            step = begun.poll() as Step;
+            step = begun.poll(clock.monotonic()) as Step;
             break;
           case "send":
             if (step.afresh) resending?.();
-            step = await this.#exchange(begun, step.command, step.timeoutMs, signal);
+            step = await this.#exchange(begun, step, signal, clock);
         }
       }
     } finally {
@@ -150,6 +155,7 @@ class RedisHost implements LeaseBackend {
       this.#keyLocking &&= begun.keyLocking;
       begun.free();
       waker.stop();
+      if (this.#resting.get(request.op) === waker) this.#resting.delete(request.op);
     }
   }
 
@@ -182,12 +188,12 @@ class RedisHost implements LeaseBackend {
 
   async #exchange(
     call: RedisCall,
-    command: string[],
-    timeoutMs: number,
+    { command, timeoutMs }: Extract<Step, { type: "send" }>,
     outer: AbortSignal,
+    clock: Clock,
   ): Promise<Step> {
     const { signal, abort, unlink } = follower(outer);
-    const timer = setTimeout(abort, timeoutMs);
+    const timer = clock.setTimeout(abort, timeoutMs);
     unref(timer);
     let reply: unknown;
     try {
@@ -195,17 +201,22 @@ class RedisHost implements LeaseBackend {
     } catch (error) {
       if (BackendError.is(error)) throw error;
       if (isServersWord(error)) {
-        const step = call.refused(error.message) as Step;
+        const step = call.refused(clock.monotonic(), error.message) as Step;
         const [word = ""] = error.message.split(" ", 1);
         return step.type === "failed" ? { ...step, word } : step;
       }
       throw noAnswer(error);
     } finally {
-      clearTimeout(timer);
+      clock.clearTimeout(timer);
       unlink();
     }
-    return call.replied(Array.isArray(reply) ? reply.map(String) : []);
+    return call.replied(clock.monotonic(), words(reply));
   }
+}
+
+/** The words of a reply, those of lists inside of it in their place. */
+function words(reply: unknown): string[] {
+  return Array.isArray(reply) ? reply.flat(Infinity).map(String) : [];
 }
 
 /** The word that an error begins with is the server's own, and no secret. */
@@ -225,34 +236,46 @@ function isServersWord(error: unknown): error is { message: string } {
   return typeof message === "string" && /^[A-Z]{2,} /.test(message);
 }
 
-/** Lets a waiter rest until its time is up or a message comes in. Listens from the first rest on. */
+/** Lets a waiter rest until its time is up or a message comes in. Listens from the first channel on. */
 class Waker {
   readonly #connection: RedisConnection;
   readonly #signal: AbortSignal;
+  readonly #clock: Clock;
   #listening: Follower | undefined;
   #hinted = false;
   #wake: (() => void) | undefined;
+  #giveWay: (() => void) | undefined;
 
-  constructor(connection: RedisConnection, signal: AbortSignal) {
+  constructor(connection: RedisConnection, signal: AbortSignal, clock: Clock) {
     this.#connection = connection;
     this.#signal = signal;
+    this.#clock = clock;
   }
 
-  async rest(gapMs: number, channel: string): Promise<void> {
-    this.#listen(channel);
-    if (!this.#hinted) {
-      const { promise, resolve } = deferred<void>();
+  /** Without a channel, messages that come in count for the next rest. */
+  async rest(gapMs: number, channel: string | undefined): Promise<void> {
+    const { promise, resolve, reject } = deferred<void>();
+    this.#giveWay = () => reject(new BackendError("A later attempt waits in its place."));
+    if (channel !== undefined) {
+      this.#listen(channel);
+      if (this.#hinted) resolve();
       this.#wake = resolve;
-      const timer = setTimeout(resolve, gapMs);
-      unref(timer);
-      try {
-        await abortable(promise, this.#signal);
-      } finally {
-        clearTimeout(timer);
-        this.#wake = undefined;
-      }
     }
-    this.#hinted = false;
+    const timer = this.#clock.setTimeout(resolve, gapMs);
+    unref(timer);
+    try {
+      await abortable(promise, this.#signal);
+    } finally {
+      this.#clock.clearTimeout(timer);
+      this.#wake = undefined;
+      this.#giveWay = undefined;
+    }
+    if (channel !== undefined) this.#hinted = false;
+  }
+
+  /** Another attempt of the same op has begun: two that look would cost twice as much. */
+  giveWay(): void {
+    this.#giveWay?.();
   }
 
   /** Nobody rests any more. */

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import type { AcquireOptions } from "../lease/arguments.js";
+import { ACQUIRE, type AcquireOptions } from "../lease/arguments.js";
+import { argument, having, optionsOf } from "../lease/check.js";
 import type { LeaseClient } from "../lease/client.js";
 import { invalid, LeaseError } from "../lease/errors.js";
 import type { Lease } from "../lease/lease.js";
@@ -75,15 +76,17 @@ export function synchronized(
   name: LeaseName,
   ...rest: unknown[]
 ): unknown {
+  if (typeof leases !== "function") argument("leases", RUNNER, leases);
   const nameOf = typeof name === "function" ? name : template(name);
   const [fn, options] = (typeof rest[0] === "function" ? rest : [undefined, rest[0]]) as [
     Work | undefined,
     SynchronizedOptions | undefined,
   ];
+  const settings = { waitMs: 0, ...optionsOf<SynchronizedOptions>(OPTIONS, options) };
   const once = async (self: unknown, input: unknown, work: Work) => {
-    const client = typeof leases === "function" ? leases(self) : leases;
+    const client = typeof leases === "function" ? argument("leases", RUNNER, leases(self)) : leases;
     const run = (lease: Lease) => work.call(self, input, lease);
-    return await client.run(nameOf(input), { waitMs: 0, ...options }, run);
+    return await client.run(nameOf(input), settings, run);
   };
   return fn === undefined
     ? (method: Work) =>
@@ -92,6 +95,9 @@ export function synchronized(
         }
     : (input: unknown) => once(undefined, input, fn);
 }
+
+const { signal: _, ...OPTIONS } = ACQUIRE;
+const RUNNER = having("a LeaseClient", "run");
 
 type Work = (input: unknown, lease: Lease) => unknown;
 

@@ -1,3 +1,5 @@
+import type { Clock } from "./clock.js";
+
 /** What a host can be asked. */
 export const OPERATIONS = [
   "acquire",
@@ -212,6 +214,8 @@ export interface CallOptions {
    * just before it is sent again: a grant then counts from there. To be left alone if in doubt.
    */
   readonly resending?: () => void;
+  /** The caller's time and timers; the runtime's own by default. */
+  readonly clock?: Clock;
 }
 
 /** Carries requests to whatever decides who holds a key. Bring your own, or take one of ours. */

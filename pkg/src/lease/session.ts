@@ -564,8 +564,9 @@ export class Session {
     const controller = new AbortController();
     this.#attempts.set(attempt, controller);
     const { signal } = controller;
+    const { host, clock } = this.#around;
     const resending = () => this.#resent(attempt);
-    ask(this.#around.host, request, { signal, timeoutMs, rebind, resending }).then(
+    ask(host, request, { signal, timeoutMs, rebind, resending, clock }).then(
       (response) => this.#answered(attempt, response),
       (error: BackendError) => this.#failed(attempt, error),
     );

@@ -50,8 +50,6 @@ struct Attempt {
     channel: String,
     /// How much longer the client is willing to wait, as of the first command.
     wait: Span,
-    /// The longest that this request may be kept waiting.
-    poll: Span,
     polls: u32,
     /// Whether the last look has been taken, which waits no more.
     last_look: bool,
@@ -210,7 +208,8 @@ impl Call {
         let Task::Request(attempt) = &mut self.task else {
             return Step::Failed;
         };
-        let patience = attempt.wait.min(attempt.poll).saturating_sub(waited);
+        let longest = attempt.longest_poll();
+        let patience = attempt.wait.min(longest).saturating_sub(waited);
         if !patience.is_zero() {
             return Step::Rest {
                 gap: attempt.gap(answer).min(patience),
@@ -218,7 +217,7 @@ impl Call {
             };
         }
         match *answer {
-            Answer::Queued { ahead, .. } if attempt.wait > attempt.poll => {
+            Answer::Queued { ahead, .. } if attempt.wait > longest => {
                 Step::Done(Response::Queued {
                     ahead,
                     retry_after: Span::ZERO,
@@ -235,17 +234,24 @@ impl Call {
 }
 
 impl Attempt {
+    /// The longest that one request waits.
+    fn longest_poll(&self) -> Span {
+        match &self.request.operation {
+            Operation::Acquire(acquire) => longest_poll(acquire.ttl),
+            _ => MAX_POLL,
+        }
+    }
+
     fn new(prefix: &Prefix, request: Request) -> Self {
-        let (wait, poll) = match &request.operation {
-            Operation::Acquire(acquire) => (acquire.wait, longest_poll(acquire.ttl)),
-            Operation::Watch(watch) => (watch.wait, MAX_POLL),
-            _ => (Span::ZERO, Span::ZERO),
+        let wait = match &request.operation {
+            Operation::Acquire(acquire) => acquire.wait,
+            Operation::Watch(watch) => watch.wait,
+            _ => Span::ZERO,
         };
         Self {
             invocation: Invocation::new(prefix, &request),
             channel: channel(prefix, &request),
             wait,
-            poll,
             polls: 0,
             last_look: false,
             jitter: request.op.to_bits() as u64,

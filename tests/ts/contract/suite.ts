@@ -7,6 +7,7 @@ import {
   LeaseError,
   type LeaseHandle,
 } from "leasehold";
+import { pieces } from "./pieces.ts";
 import { setsAndClosing } from "./sets.ts";
 import { answersLost, counted, op, sentTwice } from "./wrappers.ts";
 
@@ -471,6 +472,7 @@ export function contract(name: string, start: () => Promise<Subject>): void {
     });
 
     setsAndClosing(client, freshKey);
+    pieces(client, freshKey);
 
     async function untilWaiters(key: string, count: number): Promise<void> {
       await until(async () => (await client().inspect(key))?.waiters === count);

@@ -10,6 +10,7 @@ import {
 import { named } from "./named.ts";
 import { observing } from "./observing.ts";
 import { results } from "./results.ts";
+import { pieces } from "./pieces.ts";
 import { setsAndClosing } from "./sets.ts";
 import { sharing } from "./sharing.ts";
 import type { Bench } from "./tools.ts";
@@ -482,6 +483,7 @@ export function contract(
     setsAndClosing(client, freshKey);
     const bench: Bench = { client, carrier: () => subject.carrier(), freshKey };
     for (const part of parts) part(bench);
+    pieces(client, freshKey);
 
     async function untilWaiters(key: string, count: number): Promise<void> {
       await until(async () => (await client().inspect(key))?.waiters === count);

@@ -4,17 +4,26 @@
 mod common;
 
 use common::*;
+use leasehold::fence::Revision;
+use leasehold::json::Json;
+use leasehold::name::EntryName;
 use leasehold::protocol::{
-    Code, Ended, Granted, Held, MAX_POLL, Operation, Refusal, Request, Response, Transfer,
+    self, Code, Done, DoneState, Ended, Entry, Finish, Granted, Held, HolderState, KeyState,
+    MAX_POLL, Operation, Refusal, Request, Response, Watch,
 };
-use leasehold::redis::{Call, Prefix, Reply, SCRIPTS, Step, channel};
-use leasehold::time::Span;
+use leasehold::redis::{Call, Prefix, Reply, Step, channel, hash};
+use leasehold::time::{Instant, Span};
 
 const NOSCRIPT: &str = "NOSCRIPT No matching script. Please use EVAL.";
 const NO_FLAG: &str = "ERR Unexpected flag in script shebang: allow-key-locking";
+const ID: &str = "000000000000000000000000000000ab";
 
 fn call(operation: Operation) -> Call {
-    Call::new(&Prefix::standard(), &request(0xf0, operation), true)
+    call_of(request(0xf0, operation))
+}
+
+fn call_of(request: Request) -> Call {
+    Call::new(&Prefix::standard(), protocol::Call::Request(request), true)
 }
 
 fn words(text: &[&str]) -> Reply {
@@ -32,152 +41,274 @@ fn sent(step: Step) -> Vec<String> {
     }
 }
 
-fn hash_of(name: &str, key_locking: bool) -> &'static str {
-    let script = SCRIPTS.iter().find(|script| script.name == name);
-    script.expect("a script").hash(key_locking)
+/// What an operation is answered, when the script says this.
+fn answered(operation: Operation, text: &[&str]) -> Step {
+    let mut call = call(operation);
+    call.poll(at(0));
+    call.replied(at(0), &words(text))
 }
 
-/// How an inspect is answered, which is how any request is.
-fn answered(reply: &Reply) -> Step {
-    let mut call = call(Operation::Inspect);
-    call.poll();
-    call.replied(reply)
+fn json(text: &str) -> Json {
+    Json::parse(text).expect("JSON")
 }
 
-fn done(text: &[&str]) -> Response {
-    match answered(&words(text)) {
-        Step::Done(response) => response,
-        other => panic!("no response: {other:?}"),
+fn entry(value: Option<&str>) -> Operation {
+    Operation::Entry(Entry {
+        credential: by_lease(0xab),
+        name: EntryName::parse("a b").expect("a name"),
+        value: value.map(json),
+        number: 7,
+    })
+}
+
+fn finish() -> Operation {
+    Operation::Finish(Finish {
+        credential: by_lease(0xab),
+        result: json("{\"a\": 1}"),
+        keep: Span::from_secs(60),
+    })
+}
+
+fn watch(after: Option<u64>, wait_ms: u64) -> Operation {
+    Operation::Watch(Watch {
+        after: after.map(Revision::from_value),
+        wait: ms(wait_ms),
+    })
+}
+
+#[test]
+fn every_answer_of_the_script_has_its_response() {
+    let grant = |ttl: u64, fence_value: u64, replayed| {
+        Response::Granted(Granted {
+            lease: lease(0xab),
+            fence: fence(fence_value),
+            slot: 3,
+            ttl: ms(ttl),
+            waited: Span::ZERO,
+            replayed,
+            wanted: 2,
+        })
+    };
+    let asked = || acquire("a", 0xab, 1_000, 0);
+    let table: &[(Operation, &[&str], Response)] = &[
+        (Operation::Cancel, &["cancelled"], Response::Cancelled),
+        // The margin is a fortieth of the term, 500 ms at most.
+        (
+            asked(),
+            &["granted", ID, "17", "3", "1000000", "1000000", "2", "0"],
+            grant(975, 17, false),
+        ),
+        (
+            asked(),
+            &[
+                "granted",
+                ID,
+                "9007199254740991",
+                "3",
+                "90000000",
+                "90000000",
+                "2",
+                "1",
+            ],
+            grant(89_500, 9_007_199_254_740_991, true),
+        ),
+        // Of an op whose grant has ended since.
+        (
+            asked(),
+            &["granted", ID, "17", "3", "0", "0", "2", "1"],
+            grant(0, 17, true),
+        ),
+        // The rest of a longer term: the margin is the term's.
+        (
+            asked(),
+            &["granted", ID, "17", "3", "20000", "1000000", "2", "1"],
+            grant(0, 17, true),
+        ),
+        (
+            asked(),
+            &["held", "ann%20b", "9", "70000", "4"],
+            Response::Held(Held {
+                holder: Some(name("ann b")),
+                fence: Some(fence(9)),
+                retry_after: ms(70),
+                waiters: 4,
+            }),
+        ),
+        // Free, but with others first in turn.
+        (
+            asked(),
+            &["held", "~", "~", "0", "1"],
+            Response::Held(Held {
+                holder: None,
+                fence: None,
+                retry_after: Span::ZERO,
+                waiters: 1,
+            }),
+        ),
+        (
+            asked(),
+            &["done", "9", "5000", "60000000", "%22%C3%A9%22"],
+            Response::Done(Done {
+                fence: fence(9),
+                age: ms(5),
+                remaining: Span::from_secs(60),
+                result: Some(json("\"é\"")),
+            }),
+        ),
+        (entry(None), &["entered"], Response::Entered { about: None }),
+        (finish(), &["finished"], Response::Finished { about: None }),
+        (
+            release(0xab),
+            &["released"],
+            Response::Released { about: None },
+        ),
+        (
+            renew(0xab, 1_000),
+            &["renewed", "1000000", "1000000", "0"],
+            renewed(975),
+        ),
+        (
+            verify(0xab),
+            &["renewed", "10000", "4000000", "0"],
+            renewed(0),
+        ),
+        (
+            Operation::Revoke { fence: None },
+            &["revoked", "3"],
+            Response::Revoked(3),
+        ),
+        (
+            Operation::Inspect,
+            &["state", "0", "0", "~", "0"],
+            Response::State(KeyState::absent(key("k"))),
+        ),
+    ];
+    for (operation, answer, response) in table {
+        let step = answered(operation.clone(), answer);
+        assert_eq!(step, Step::Done(response.clone()), "{answer:?}");
     }
 }
 
 #[test]
-fn every_answer_of_a_script_has_its_response() {
-    const ID: &str = "000000000000000000000000000000ab";
-    let grant = |ttl: u64, fence_value: u64, replayed| {
-        Response::Granted(Granted {
-            slot: 0,
-            wanted: 0,
-            lease: lease(0xab),
-            fence: fence(fence_value),
-            ttl: ms(ttl),
-            waited: Span::ZERO,
-            replayed,
-        })
+fn a_state_has_all_that_the_key_shows() {
+    let answer = [
+        "state", "12", "5", "9", "3000", "60000000", "2", "ann", "10", "0", "2", "1500", "30000",
+        "2", "b", "1", "a%20a", "null", "b%C3%A9", "11", "4", "1024", "0", "1", "0",
+    ];
+    let holder = |holder: &str, fence_value, slot, limit, age_ms, remaining_ms| HolderState {
+        holder: name(holder),
+        fence: fence(fence_value),
+        slot,
+        limit,
+        age_ms,
+        remaining_ms,
+        entries: Default::default(),
     };
+    let mut ann = holder("ann", 10, 0, 2, 1, 30);
+    for (entry, value) in [("b", "1"), ("a a", "null")] {
+        let name = EntryName::parse(entry).expect("a name");
+        ann.entries.insert(name, json(value));
+    }
+    let expected = KeyState {
+        key: key("k"),
+        revision: Revision::from_value(12),
+        holders: vec![ann, holder("bé", 11, 4, 1_024, 0, 0)],
+        waiters: 5,
+        done: Some(DoneState {
+            fence: fence(9),
+            age_ms: 3,
+            remaining_ms: 60_000,
+        }),
+    };
+    let step = answered(Operation::Inspect, &answer);
+    assert_eq!(step, Step::Done(Response::State(expected)));
+}
+
+#[test]
+fn an_end_has_its_reason_and_names_the_fence_asked_about_and_the_present_one() {
     let ended = [
         ("c", Ended::Cancelled),
         ("e", Ended::Expired),
+        ("f", Ended::Finished),
         ("n", Ended::Unknown),
         ("r", Ended::Released),
         ("t", Ended::Transferred),
         ("v", Ended::Revoked),
         ("what", Ended::Unknown),
     ];
-    for (state, expected) in ended {
-        assert_eq!(done(&["not-holder", state]), not_holder(expected));
-        assert_eq!(done(&["not-holder", state, ""]), not_holder(expected));
-        let about = Some(fence(17));
-        assert_eq!(
-            done(&["not-holder", state, "17"]),
-            Response::NotHolder {
-                present: None,
+    for (state, ended) in ended {
+        for (word, present) in [("~", None), ("9", Some(fence(9)))] {
+            let step = answered(of(4, renew(1, 1_000)), &["not-holder", state, word]);
+            let about = Some(fence(4));
+            let expected = Response::NotHolder {
                 about,
-                ended: expected
-            }
-        );
-    }
-    let held = |holder: Option<&str>, after| {
-        Response::Held(Held {
-            fence: None,
-            waiters: 0,
-            holder: holder.map(name),
-            retry_after: ms(after),
-        })
-    };
-    let table: &[(&[&str], Response)] = &[
-        (&["cancelled"], Response::Cancelled),
-        (&["free"], free()),
-        (&["released", ""], RELEASED),
-        (
-            &["released", "17"],
-            Response::Released {
-                about: Some(fence(17)),
-            },
-        ),
-        (&["revoked", "1"], Response::Revoked(1)),
-        (&["revoked", "0"], Response::Revoked(0)),
-        (&["held", "ann b", "70"], held(Some("ann b"), 70)),
-        // Free, but with others first in turn.
-        (&["held", "", "0"], held(None, 0)),
-        // The margin is a fortieth of the term, 500 ms at most.
-        (
-            &["granted", ID, "17", "1000", "1000", "5", "0"],
-            grant(975, 17, false),
-        ),
-        (
-            &[
-                "granted",
-                ID,
-                "9007199254740993",
-                "90000",
-                "90000",
-                "5",
-                "1",
-            ],
-            grant(89_500, 9_007_199_254_740_993, true),
-        ),
-        // Of an op whose grant has ended since.
-        (
-            &["granted", ID, "17", "0", "0", "5", "1"],
-            grant(0, 17, true),
-        ),
-        // The rest of a longer term: the margin is the term's.
-        (
-            &["granted", ID, "17", "20", "1000", "5", "1"],
-            grant(0, 17, true),
-        ),
-        (
-            &["renewed", "1000", "1000", "17"],
-            Response::Renewed {
-                wanted: 0,
-                about: Some(fence(17)),
-                ttl: ms(975),
-            },
-        ),
-        (&["renewed", "10", "4000", ""], renewed(0)),
-        (
-            &["info", "ann", "18446744073709551615", "30", "2"],
-            info("ann", u64::MAX, 30, 2),
-        ),
-    ];
-    for (answer, response) in table {
-        assert_eq!(&done(answer), response, "{answer:?}");
+                ended,
+                present,
+            };
+            assert_eq!(step, Step::Done(expected));
+        }
     }
 }
 
 #[test]
-fn refusals_of_a_script_have_their_reasons() {
-    let table: [(&[&str], &str, bool, &str); 4] = [
-        (&["foreign", "hash"], "foreign-value", false, "A hash of"),
+fn refusals_of_the_script_have_their_reasons() {
+    use Code::{Invalid, Unavailable};
+    let table: [(&[&str], Code, &str, bool, &str); 8] = [
+        (&["entries-full"], Invalid, "entries-full", false, "name "),
         (
-            &["foreign", "string"],
+            &["fences-exhausted"],
+            Unavailable,
+            "fences-exhausted",
+            false,
+            "The key's",
+        ),
+        (
+            &["fingerprint"],
+            Invalid,
+            "fingerprint",
+            false,
+            "fingerprint ",
+        ),
+        (
+            &["foreign", "hash"],
+            Unavailable,
             "foreign-value",
             false,
-            "A string of",
+            "A hash of",
         ),
-        (&["foreign", "secret"], "foreign-value", false, "A value of"),
+        (
+            &["foreign", "secret"],
+            Unavailable,
+            "foreign-value",
+            false,
+            "A value of",
+        ),
+        (
+            &["key-too-large"],
+            Invalid,
+            "key-too-large",
+            false,
+            "value ",
+        ),
+        (
+            &["not-exclusive"],
+            Invalid,
+            "not-exclusive",
+            false,
+            "limit ",
+        ),
         (
             &["too-many-waiters"],
+            Unavailable,
             "too-many-waiters",
             true,
             "The key has",
         ),
     ];
-    for (answer, reason, passing, begin) in table {
-        match done(answer) {
-            Response::Refused(refusal) => {
-                assert_eq!(refusal.code, Code::Unavailable);
+    for (answer, code, reason, passing, begin) in table {
+        match answered(Operation::Inspect, answer) {
+            Step::Done(Response::Refused(refusal)) => {
+                assert_eq!(refusal.code, code);
                 assert_eq!(refusal.reason, reason);
                 assert_eq!(refusal.retry_after.is_some(), passing);
                 assert!(refusal.message.starts_with(begin), "{}", refusal.message);
@@ -188,124 +319,138 @@ fn refusals_of_a_script_have_their_reasons() {
 }
 
 #[test]
-fn what_no_script_answers_is_no_response() {
-    const ID: &str = "000000000000000000000000000000ab";
+fn what_the_script_does_not_answer_is_no_response() {
     let nonsense: &[&[&str]] = &[
         &[],
         &[""],
         &["OK"],
         &["Granted"],
         &["granted"],
-        &["granted", ID, "17", "1000", "1000", "5"],
-        &["granted", ID, "17", "1000", "1000", "5", "0", "x"],
-        &["granted", "ab", "17", "1000", "1000", "5", "0"],
-        &["granted", ID, "-1", "1000", "1000", "5", "0"],
-        &[
-            "granted",
-            ID,
-            "18446744073709551616",
-            "1000",
-            "1000",
-            "5",
-            "0",
-        ],
-        &["granted", ID, "1e3", "1000", "1000", "5", "0"],
-        &["granted", ID, "17", "", "1000", "5", "0"],
-        &["granted", ID, "17", "1000", "1.5", "5", "0"],
-        &["granted", ID, "17", "1000", "1000", "now", "0"],
-        &["held", "ann"],
-        &["held", "ann", "soon"],
-        &["info", "", "1", "1", "1"],
-        &["info", "ann", "1", "1", "-1"],
-        &["queued", "1", "2"],
-        &["queued", "x", "2", "3"],
+        &["granted", ID, "17", "0", "1000", "1000", "0"],
+        &["granted", ID, "17", "0", "1000", "1000", "0", "0", "x"],
+        &["granted", "ab", "17", "0", "1000", "1000", "0", "0"],
+        &["granted", ID, "-1", "0", "1000", "1000", "0", "0"],
+        &["granted", ID, "1e3", "0", "1000", "1000", "0", "0"],
+        &["granted", ID, "17", "0", "", "1000", "0", "0"],
+        &["granted", ID, "17", "0", "1000", "1.5", "0", "0"],
+        &["held", "ann", "1", "0"],
+        &["held", "ann", "1", "soon", "0"],
+        &["held", "", "1", "0", "0"],
+        &["done", "1", "0", "0", "{"],
+        &["not-holder", "e"],
+        &["not-holder", "e", "f"],
+        &["queued", "x", "2"],
+        &["queued", "1"],
         &["renewed", "1000", "1000"],
-        &["renewed", "1000", "1000", "x"],
-        &["released"],
-        &["released", "-"],
-        &["not-holder", "r", "1.5"],
         &["revoked"],
-        &["free", "free"],
+        &["state", "0", "0", "~", "1"],
+        &["state", "0", "0", "~", "0", "0"],
+        &["state", "0", "0", "~", "99999999999"],
+        &["same"],
     ];
     for answer in nonsense {
-        assert_eq!(answered(&words(answer)), Step::Failed, "{answer:?}");
+        assert_eq!(
+            answered(Operation::Inspect, answer),
+            Step::Failed,
+            "{answer:?}"
+        );
     }
 }
 
 #[test]
-fn a_script_is_sent_by_its_hash_with_all_keys_in_one_slot() {
-    let credential = by_lease(0xab);
-    let table: &[(&str, Operation, &[&str])] = &[
+fn the_script_is_sent_by_its_hash_with_both_records_in_one_slot() {
+    for text in ["k", "{", "}{", "a}b", "ключ", "\0"] {
+        let request = Request {
+            key: key(text),
+            op: op(0xf0),
+            operation: Operation::Inspect,
+        };
+        let command = sent(call_of(request).poll(at(0)));
+        assert_eq!(command[..3], ["EVALSHA", hash(true), "2"]);
+        let names = ["lease", "entries"].map(|what| format!("leasehold:{{k:{text}}}:{what}"));
+        assert_eq!(command[3..5], names);
+    }
+}
+
+#[test]
+fn each_operation_has_its_arguments_and_no_op_is_among_them() {
+    let fenced = |operation| of(12, operation);
+    let table: &[(Operation, &[&str])] = &[
         (
-            "acquire",
-            acquire("a", 1, 1_000, 0),
-            &["lease", "fence", "queue", "presence"],
+            acquire("a b", 0xab, 1_000, 0),
+            &["acquire", ID, "a%20b", "1000000", "1", "0", "0", "~", "0"],
         ),
-        ("cancel", Operation::Cancel, &["lease", "queue", "presence"]),
         (
-            "inspect",
-            Operation::Inspect,
-            &["lease", "queue", "presence"],
+            acquire("a", 0xab, 1_000, 5),
+            &["acquire", ID, "a", "1000000", "1", "0", "0", "~", "1"],
+        ),
+        (Operation::Cancel, &["cancel"]),
+        (
+            entry(Some("\"é\"")),
+            &[
+                "entry",
+                ID,
+                "~",
+                "a%20b",
+                "\"%C3%A9\"",
+                "7",
+                "7",
+                "64",
+                "65536",
+            ],
         ),
         (
-            "release",
-            Operation::Release(credential),
-            &["lease", "queue", "presence"],
+            entry(None),
+            &["entry", ID, "~", "a%20b", "~", "3", "7", "64", "65536"],
         ),
+        (finish(), &["finish", ID, "~", "{\"a\":%201}", "60000000"]),
+        (Operation::Inspect, &["inspect"]),
+        (fenced(release(0xab)), &["release", ID, "12"]),
+        (renew(0xab, 100), &["renew", ID, "~", "100000"]),
+        (Operation::Revoke { fence: None }, &["revoke", "~"]),
         (
-            "renew",
-            Operation::Renew {
-                credential,
-                ttl: ms(1_000),
+            Operation::Revoke {
+                fence: Some(fence(7)),
             },
-            &["lease"],
-        ),
-        ("renew", Operation::Verify(credential), &["lease"]),
-        (
-            "revoke",
-            Operation::Revoke { fence: None },
-            &["lease", "queue", "presence"],
+            &["revoke", "7"],
         ),
         (
-            "transfer",
-            Operation::Transfer(Transfer {
-                credential,
-                successor: name("b"),
-                lease: lease(2),
-                ttl: ms(1_000),
-            }),
-            &["lease", "fence"],
+            fenced(transfer(by_lease(0xab), "b", 0xab, 100)),
+            &["transfer", ID, "12", "b", ID, "100000"],
         ),
+        (verify(0xab), &["verify", ID, "~"]),
+        (watch(None, 0), &["watch", "~", "0"]),
+        (watch(Some(9), 5), &["watch", "9", "1"]),
     ];
-    for (script, operation, records) in table {
-        for text in ["k", "{", "}{", "a}b", "ключ", "\0"] {
-            let request = Request {
-                key: key(text),
-                op: op(0xf0),
-                operation: operation.clone(),
-            };
-            let command = sent(Call::new(&Prefix::standard(), &request, true).poll());
-            assert_eq!(command[0], "EVALSHA");
-            assert_eq!(command[1], hash_of(script, true));
-            assert_eq!(command[2], records.len().to_string());
-            let names: Vec<String> = records
-                .iter()
-                .map(|record| format!("leasehold:{{k:{text}}}:{record}"))
-                .collect();
-            assert_eq!(command[3..3 + records.len()], names);
-        }
+    for (operation, expected) in table {
+        let command = sent(call(operation.clone()).poll(at(0)));
+        // Two names, nine settings; the time is left to the server.
+        assert_eq!(command[5], "");
+        let (name, rest) = command[14..].split_first().expect("an operation");
+        let (mark, arguments) = rest.split_first().expect("an op");
+        assert_eq!(mark.len(), 16);
+        assert!(!command.contains(&op(0xf0).to_hex()));
+        let shown: Vec<&str> = [name]
+            .into_iter()
+            .chain(arguments)
+            .map(|word| &**word)
+            .collect();
+        assert_eq!(&shown, expected);
     }
 }
 
 #[test]
 fn a_missing_script_is_sent_as_text_once() {
     let mut call = call(Operation::Inspect);
-    let by_hash = sent(call.poll());
-    let by_text = sent(call.replied(&error(NOSCRIPT)));
+    let by_hash = sent(call.poll(at(0)));
+    let again = call.replied(at(1), &error(NOSCRIPT));
+    // The call counts from here: nothing was carried out before.
+    assert!(matches!(again, Step::Send { afresh: true, .. }));
+    let by_text = sent(again);
     assert_eq!(by_text[0], "EVAL");
     assert!(by_text[1].starts_with("#!lua flags=allow-key-locking\n"));
     assert_eq!(by_text[2..], by_hash[2..]);
-    assert_eq!(call.replied(&error(NOSCRIPT)), Step::Failed);
+    assert_eq!(call.replied(at(2), &error(NOSCRIPT)), Step::Failed);
 }
 
 #[test]
@@ -315,29 +460,25 @@ fn a_refused_flag_is_left_out_from_then_on() {
     for refusal in [NO_FLAG, before_7] {
         let mut call = call(Operation::Inspect);
         assert!(call.key_locking());
-        call.poll();
-        call.replied(&error(NOSCRIPT));
-        let plain = sent(call.replied(&error(refusal)));
-        assert_eq!(plain[..2], ["EVALSHA", hash_of("inspect", false)]);
+        call.poll(at(0));
+        call.replied(at(0), &error(NOSCRIPT));
+        let plain = sent(call.replied(at(0), &error(refusal)));
+        assert_eq!(plain[..2], ["EVALSHA", hash(false)]);
         assert!(!call.key_locking());
-        let text = sent(call.replied(&error(NOSCRIPT)));
+        let text = sent(call.replied(at(0), &error(NOSCRIPT)));
         assert!(!text[1].contains("#!"));
-        assert_eq!(call.replied(&error(refusal)), Step::Failed);
+        assert_eq!(call.replied(at(0), &error(refusal)), Step::Failed);
 
-        let next = Call::new(
-            &Prefix::standard(),
-            &request(1, Operation::Inspect),
-            call.key_locking(),
-        );
-        let mut next = next;
-        assert_eq!(sent(next.poll())[1], hash_of("inspect", false));
+        let asked = protocol::Call::Request(request(1, Operation::Inspect));
+        let mut next = Call::new(&Prefix::standard(), asked, call.key_locking());
+        assert_eq!(sent(next.poll(at(0)))[1], hash(false));
     }
 }
 
-/// A waiter that was told at `at` that `ahead` are before it.
-fn queued(call: &mut Call, ahead: &str, left: &str, at: u64) -> Step {
-    call.poll();
-    call.replied(&words(&["queued", ahead, left, &at.to_string()]))
+/// A waiter that asks at this time and is told that so many are before it.
+fn queued_at(call: &mut Call, now: Instant, ahead: &str, left: &str) -> Step {
+    call.poll(now);
+    call.replied(now, &words(&["queued", ahead, left]))
 }
 
 fn gap(step: &Step) -> Span {
@@ -352,7 +493,7 @@ fn a_waiter_rests_ever_longer_and_never_longer_than_its_place_lasts() {
     let mut last = Span::ZERO;
     let mut call = call(acquire("a", 1, 1_000, 20_000));
     for poll in 0..6 {
-        let rest = gap(&queued(&mut call, "3", "9000", 1_000 + poll));
+        let rest = gap(&queued_at(&mut call, at(poll), "3", "9000000"));
         // 500 ms, 1 s, 1.5 s, each a tenth less or more.
         let base = [500, 1_000, 1_500][usize::try_from(poll.min(2)).expect("small")];
         assert!(
@@ -368,23 +509,22 @@ fn a_waiter_rests_ever_longer_and_never_longer_than_its_place_lasts() {
 fn waiters_do_not_poll_in_step() {
     let gaps: std::collections::BTreeSet<Span> = (0..40_u128)
         .map(|bits| {
-            let request = request(bits * 77, acquire("a", 1, 1_000, 20_000));
-            let mut call = Call::new(&Prefix::standard(), &request, true);
-            gap(&queued(&mut call, "3", "9000", 1_000))
+            let mut call = call_of(request(bits * 77, acquire("a", 1, 1_000, 20_000)));
+            gap(&queued_at(&mut call, at(0), "3", "9000000"))
         })
         .collect();
     assert!(gaps.len() > 20);
 }
 
 #[test]
-fn the_next_in_turn_asks_when_the_running_grant_may_end_and_nobody_else_does() {
+fn the_next_in_turn_asks_when_a_place_may_come_free_and_nobody_else_does() {
     for (ahead, left, least, most) in [
-        ("0", "80", 80, 80),
+        ("0", "80000", 80, 80),
         ("0", "0", 10, 10),
-        ("1", "80", 450, 550),
+        ("1", "80000", 450, 550),
     ] {
         let mut call = call(acquire("a", 1, 1_000, 20_000));
-        let rest = gap(&queued(&mut call, ahead, left, 1_000));
+        let rest = gap(&queued_at(&mut call, at(0), ahead, left));
         assert!(
             rest >= ms(least) && rest <= ms(most),
             "{rest:?} behind {ahead}"
@@ -393,43 +533,53 @@ fn the_next_in_turn_asks_when_the_running_grant_may_end_and_nobody_else_does() {
 }
 
 #[test]
-fn patience_ends_exactly_with_the_wait_by_the_servers_clock() {
+fn patience_ends_exactly_with_the_wait_by_the_clients_clock() {
     let mut call = call(acquire("a", 1, 1_000, 700));
-    assert!(gap(&queued(&mut call, "1", "9000", 50_000)) <= ms(550));
-    assert_eq!(gap(&queued(&mut call, "1", "9000", 50_500)), ms(200));
-    assert_eq!(gap(&queued(&mut call, "1", "9000", 50_699)), ms(1));
-    let last_look = sent(queued(&mut call, "1", "9000", 50_700));
-    let waits = &last_look[3 + 4 + 4];
-    assert_eq!(waits, "0", "it leaves the queue: {last_look:?}");
-    let held = Response::Held(Held {
-        fence: None,
-        waiters: 0,
-        holder: Some(name("b")),
-        retry_after: ms(9_000),
-    });
+    assert!(gap(&queued_at(&mut call, at(50_000), "1", "9000000")) <= ms(550));
     assert_eq!(
-        call.replied(&words(&["held", "b", "9000"])),
-        Step::Done(held)
+        gap(&queued_at(&mut call, at(50_500), "1", "9000000")),
+        ms(200)
+    );
+    assert_eq!(
+        gap(&queued_at(&mut call, at(50_699), "1", "9000000")),
+        ms(1)
+    );
+    let last_look = sent(queued_at(&mut call, at(50_700), "1", "9000000"));
+    assert_eq!(
+        last_look.last().map(String::as_str),
+        Some("0"),
+        "it leaves the queue: {last_look:?}"
+    );
+    let answer = call.replied(at(50_701), &words(&["held", "b", "9", "9000000", "0"]));
+    assert!(
+        matches!(answer, Step::Done(Response::Held(_))),
+        "{answer:?}"
     );
 }
 
 #[test]
 fn a_server_that_answers_queued_to_the_last_look_is_asked_no_more() {
     let mut call = call(acquire("a", 1, 1_000, 700));
-    queued(&mut call, "1", "9000", 50_000);
-    sent(queued(&mut call, "1", "9000", 50_700));
-    assert_eq!(queued(&mut call, "1", "9000", 50_700), Step::Failed);
+    queued_at(&mut call, at(50_000), "1", "9000000");
+    sent(queued_at(&mut call, at(50_700), "1", "9000000"));
+    assert_eq!(
+        queued_at(&mut call, at(50_700), "1", "9000000"),
+        Step::Failed
+    );
 }
 
 #[test]
 fn a_longer_wait_than_one_request_lasts_goes_on_in_another() {
     let longer = MAX_POLL.as_millis_floor() + 1;
     let mut call = call(acquire("a", 1, 1_000, longer));
-    queued(&mut call, "4", "9000", 50_000);
+    queued_at(&mut call, at(50_000), "4", "9000000");
     let end = 50_000 + MAX_POLL.as_millis_floor();
-    assert!(gap(&queued(&mut call, "4", "9000", end - 1)) == ms(1));
     assert_eq!(
-        queued(&mut call, "2", "9000", end),
+        gap(&queued_at(&mut call, at(end - 1), "4", "9000000")),
+        ms(1)
+    );
+    assert_eq!(
+        queued_at(&mut call, at(end), "2", "9000000"),
         Step::Done(Response::Queued {
             ahead: 2,
             retry_after: Span::ZERO,
@@ -438,42 +588,176 @@ fn a_longer_wait_than_one_request_lasts_goes_on_in_another() {
 }
 
 #[test]
-fn waiting_is_counted_by_the_servers_clock_and_only_for_what_this_call_waited() {
-    const ID: &str = "000000000000000000000000000000ab";
-    let grant =
-        |at: &str, replayed: &str| words(&["granted", ID, "17", "1000", "1000", at, replayed]);
+fn a_term_counts_from_the_command_that_was_answered_with_it() {
+    let granted = words(&["granted", ID, "17", "0", "1000000", "1000000", "0", "0"]);
     let waited = |step: Step| match step {
         Step::Done(Response::Granted(granted)) => granted.waited,
         other => panic!("not granted: {other:?}"),
     };
-    let mut first = call(acquire("a", 1, 1_000, 9_000));
-    queued(&mut first, "1", "9000", 50_000);
-    queued(&mut first, "0", "9000", 50_400);
-    first.poll();
-    assert_eq!(waited(first.replied(&grant("50777", "0"))), ms(777));
-    // Granted earlier, to an attempt whose answer was lost: how long that one waited is unknown.
-    let mut again = call(acquire("a", 1, 1_000, 9_000));
-    queued(&mut again, "1", "9000", 50_000);
-    again.poll();
-    assert_eq!(waited(again.replied(&grant("50777", "1"))), Span::ZERO);
-    let mut at_once = call(acquire("a", 1, 1_000, 9_000));
-    at_once.poll();
-    assert_eq!(waited(at_once.replied(&grant("50777", "0"))), Span::ZERO);
-    // A clock set back does not count below nothing.
-    let mut back = call(acquire("a", 1, 1_000, 9_000));
-    queued(&mut back, "1", "9000", 50_000);
-    back.poll();
-    assert_eq!(waited(back.replied(&grant("49000", "0"))), Span::ZERO);
+    let mut call = call(acquire("a", 1, 1_000, 9_000));
+    queued_at(&mut call, at(50_000), "1", "9000000");
+    queued_at(&mut call, at(50_400), "0", "9000000");
+    call.poll(at(50_777));
+    // Sent again, since that did not run; but what came before did.
+    let again = call.replied(at(50_800), &error(NOSCRIPT));
+    assert!(matches!(again, Step::Send { afresh: false, .. }));
+    assert_eq!(waited(call.replied(at(50_900), &granted)), ms(800));
+
+    let mut at_once = call_of(request(1, acquire("a", 1, 1_000, 9_000)));
+    at_once.poll(at(50_000));
+    assert_eq!(waited(at_once.replied(at(51_000), &granted)), Span::ZERO);
 }
 
 #[test]
 fn a_script_lost_between_two_polls_is_sent_again() {
     let mut call = call(acquire("a", 1, 1_000, 9_000));
-    for at in 0..3 {
-        assert_eq!(sent(call.poll())[0], "EVALSHA");
-        assert_eq!(sent(call.replied(&error(NOSCRIPT)))[0], "EVAL");
-        let answer = words(&["queued", "1", "9000", &(50_000 + at).to_string()]);
-        assert!(matches!(call.replied(&answer), Step::Rest { .. }));
+    for poll in 0..3 {
+        assert_eq!(sent(call.poll(at(poll)))[0], "EVALSHA");
+        assert_eq!(sent(call.replied(at(poll), &error(NOSCRIPT)))[0], "EVAL");
+        let answer = words(&["queued", "1", "9000000"]);
+        assert!(matches!(call.replied(at(poll), &answer), Step::Rest { .. }));
+    }
+}
+
+#[test]
+fn a_watcher_rests_until_something_may_have_changed() {
+    let mut call = call(watch(Some(9), 5_000));
+    call.poll(at(1_000));
+    let Step::Rest { gap, channel } = call.replied(at(1_000), &words(&["same", "80000000"])) else {
+        panic!("no rest");
+    };
+    assert!(gap >= ms(450) && gap <= ms(550));
+    assert!(channel.is_some_and(|channel| channel.starts_with("leasehold:watch:")));
+    call.poll(at(1_500));
+    // A term ends sooner than it would look again.
+    let soon = call.replied(at(1_500), &words(&["same", "200000"]));
+    assert_eq!(self::gap(&soon), ms(200));
+    let state = call.poll(at(1_700));
+    assert_eq!(sent(state).last().map(String::as_str), Some("1"));
+    let answer = call.replied(at(1_700), &words(&["state", "10", "0", "~", "0"]));
+    assert!(matches!(answer, Step::Done(Response::State(_))));
+}
+
+#[test]
+fn a_watcher_looks_every_100_ms_at_most_however_many_hints_come() {
+    let mut call = call(watch(Some(9), 5_000));
+    call.poll(at(1_000));
+    call.replied(at(1_000), &words(&["same", "~"]));
+    let step = call.poll(at(1_030));
+    assert_eq!(
+        step,
+        Step::Rest {
+            gap: ms(70),
+            channel: None
+        }
+    );
+    sent(call.poll(at(1_100)));
+}
+
+#[test]
+fn a_watch_ends_with_the_present_state() {
+    let mut call = call(watch(Some(9), 300));
+    call.poll(at(1_000));
+    let rest = call.replied(at(1_000), &words(&["same", "~"]));
+    assert_eq!(gap(&rest), ms(300));
+    call.poll(at(1_300));
+    let last_look = sent(call.replied(at(1_300), &words(&["same", "~"])));
+    assert_eq!(last_look.last().map(String::as_str), Some("0"));
+    let answer = call.replied(at(1_300), &words(&["state", "9", "0", "~", "0"]));
+    assert!(matches!(answer, Step::Done(Response::State(_))));
+}
+
+fn list(prefix: &str, after: Option<&str>) -> Call {
+    let list = protocol::List {
+        prefix: prefix.to_string(),
+        after: after.map(str::to_string),
+    };
+    Call::new(&Prefix::standard(), protocol::Call::List(list), true)
+}
+
+fn found(cursor: &str, keys: &[&str]) -> Reply {
+    let mut reply = vec![cursor.to_string()];
+    reply.extend(
+        keys.iter()
+            .map(|key| format!("leasehold:{{k:{key}}}:lease")),
+    );
+    Reply::Words(reply)
+}
+
+#[test]
+fn a_list_goes_through_the_names_and_reads_the_documents() {
+    let mut call = list("a*[b]?\\c", None);
+    let scan = sent(call.poll(at(0)));
+    assert_eq!(
+        scan,
+        [
+            "SCAN",
+            "0",
+            "MATCH",
+            "leasehold:{k:a\\*\\[b\\]\\?\\\\c*}:lease",
+            "COUNT",
+            "100"
+        ]
+    );
+    // Nothing found: it looks at more.
+    let scan = sent(call.replied(at(0), &found("17", &[])));
+    assert_eq!((scan[1].as_str(), scan[5].as_str()), ("17", "200"));
+    let read = sent(call.replied(at(0), &found("5", &["b", "a", "b", "c"])));
+    assert_eq!(read[..3], ["EVALSHA", hash(true), "6"]);
+    let names: Vec<String> = ["a", "b", "c"]
+        .into_iter()
+        .flat_map(|key| ["lease", "entries"].map(|what| format!("leasehold:{{k:{key}}}:{what}")))
+        .collect();
+    assert_eq!(read[3..9], names);
+    assert_eq!(read.last().map(String::as_str), Some("list"));
+    let text = sent(call.replied(at(0), &error(NOSCRIPT)));
+    assert_eq!(text[2..], read[2..]);
+    // The first shows nothing, of the second nothing is left, somebody waits for the third.
+    let answer = words(&[
+        "listed", "state", "4", "0", "~", "0", "~", "state", "7", "1", "~", "0",
+    ]);
+    let expected = Response::Listed {
+        states: vec![KeyState {
+            revision: Revision::from_value(7),
+            waiters: 1,
+            ..KeyState::absent(key("c"))
+        }],
+        after: Some("5".to_string()),
+    };
+    assert_eq!(call.replied(at(0), &answer), Step::Done(expected));
+    assert_eq!(sent(list("", Some("5")).poll(at(0)))[1], "5");
+}
+
+#[test]
+fn a_list_without_a_find_ends_with_the_names_or_after_eight_steps() {
+    let nothing = |after: Option<&str>| {
+        Step::Done(Response::Listed {
+            states: vec![],
+            after: after.map(str::to_string),
+        })
+    };
+    let mut call = list("", None);
+    call.poll(at(0));
+    assert_eq!(call.replied(at(0), &found("0", &[])), nothing(None));
+
+    let mut call = list("", None);
+    call.poll(at(0));
+    for step in 1..8_u32 {
+        let scan = sent(call.replied(at(0), &found("9", &[])));
+        assert_eq!(scan[5], (100 << step.min(3)).to_string());
+    }
+    assert_eq!(call.replied(at(0), &found("9", &[])), nothing(Some("9")));
+}
+
+#[test]
+fn a_list_goes_on_only_where_an_answer_of_ours_ended() {
+    for after in ["", "-1", "1 MATCH", "x"] {
+        match list("", Some(after)).poll(at(0)) {
+            Step::Done(Response::Refused(Refusal { code, reason, .. })) => {
+                assert_eq!((code, &*reason), (Code::Invalid, "after"));
+            }
+            other => panic!("not refused: {other:?}"),
+        }
     }
 }
 
@@ -483,7 +767,12 @@ fn the_channel_is_safe_in_a_path_and_does_not_show_the_op() {
     let mut seen = std::collections::BTreeSet::new();
     for bits in 0..200_u128 {
         let secret = op(bits << 64 | bits);
-        let channel = channel(&prefix, secret);
+        let request = Request {
+            key: key("k"),
+            op: secret,
+            operation: acquire("a", 1, 1_000, 1_000),
+        };
+        let channel = channel(&prefix, &request);
         assert!(channel.starts_with("my.app:v1_-:wake:"));
         let safe = |byte: u8| byte.is_ascii_alphanumeric() || b"_.:-".contains(&byte);
         assert!(channel.bytes().all(safe));
@@ -496,9 +785,10 @@ fn the_channel_is_safe_in_a_path_and_does_not_show_the_op() {
 
 #[test]
 fn refusal_texts_are_ours() {
-    let Step::Done(Response::Refused(Refusal { message, .. })) = answered(&error(
-        "NOPERM this user has no permissions to run the 'eval' command",
-    )) else {
+    let mut call = call(Operation::Inspect);
+    call.poll(at(0));
+    let error = error("NOPERM this user has no permissions to run the 'eval' command");
+    let Step::Done(Response::Refused(Refusal { message, .. })) = call.replied(at(0), &error) else {
         panic!("not refused");
     };
     assert!(!message.contains("this user"));

@@ -3,16 +3,23 @@
 mod common;
 
 use common::*;
-use leasehold::protocol::{Code, Operation, Response};
+use leasehold::protocol::{self, Code, Operation, Response};
 use leasehold::redis::{Call, Prefix, Reply, Step};
 use proptest::prelude::*;
 
 /// What becomes of an error to a script sent as text, without the flag: nothing is left to try.
 fn outcome(text: &str) -> Step {
-    let mut call = Call::new(&Prefix::standard(), &request(1, Operation::Inspect), false);
-    call.poll();
-    call.replied(&Reply::Error("NOSCRIPT No matching script.".to_string()));
-    call.replied(&Reply::Error(text.to_string()))
+    let asked = protocol::Call::Request(request(1, Operation::Inspect));
+    let mut call = Call::new(&Prefix::standard(), asked, false);
+    call.poll(at(0));
+    let mut error = |text: &str| call.replied(at(0), &Reply::Error(text.to_string()));
+    error("NOSCRIPT No matching script.");
+    error(text)
+}
+
+/// An acquire that waits for so long.
+fn waiting(wait_ms: u64) -> protocol::Call {
+    protocol::Call::Request(request(7, acquire("a", 1, 1_000, wait_ms)))
 }
 
 fn refusal(text: &str) -> Option<(Code, String, bool)> {
@@ -176,11 +183,7 @@ fn a_missing_permission_is_named() {
         )
     };
     // Without the flag's line, as the call that is made here.
-    let text = leasehold::redis::SCRIPTS
-        .iter()
-        .find(|script| script.name == "inspect")
-        .expect("there is one")
-        .text(false);
+    let text = leasehold::redis::text(false);
     let time = 1 + text
         .lines()
         .position(|line| line.contains("redis.call('TIME')"))
@@ -306,7 +309,8 @@ proptest! {
         words in prop::collection::vec(
             prop_oneof![
                 prop::sample::select(vec![
-                    "granted", "held", "info", "queued", "renewed", "revoked", "not-holder", "free",
+                    "granted", "held", "queued", "renewed", "revoked", "not-holder", "state", "done",
+                    "listed", "same", "~",
                     "0", "1", "18446744073709551615", "18446744073709551616", "9007199254740993", "-1",
                     "000000000000000000000000000000ab", "",
                 ]).prop_map(str::to_string),
@@ -318,11 +322,15 @@ proptest! {
         wait in 0..90_000_u64,
         polls in 1..6_usize,
     ) {
-        let mut call = Call::new(&Prefix::standard(), &request(7, acquire("a", 1, 1_000, wait)), true);
-        for _ in 0..polls {
-            call.poll();
-            if !matches!(call.replied(&Reply::Words(words.clone())), Step::Rest { .. }) {
-                break;
+        let listing = protocol::Call::List(protocol::List::default());
+        for asked in [listing, waiting(wait)] {
+            let mut call = Call::new(&Prefix::standard(), asked, true);
+            for poll in 0..polls {
+                let now = at(poll as u64 * 1_000);
+                call.poll(now);
+                if !matches!(call.replied(now, &Reply::Words(words.clone())), Step::Rest { .. }) {
+                    break;
+                }
             }
         }
     }
@@ -338,8 +346,8 @@ proptest! {
         ),
         wait in 0..3_000_u64,
     ) {
-        let mut call = Call::new(&Prefix::standard(), &request(7, acquire("a", 1, 1_000, wait)), true);
-        let mut step = call.poll();
+        let mut call = Call::new(&Prefix::standard(), waiting(wait), true);
+        let mut step = call.poll(at(1_000));
         let mut sends_in_a_row = 0;
         let mut now = 1_000_u64;
         for reply in replies {
@@ -349,10 +357,10 @@ proptest! {
                     // By hash and as text, with the flag and without; the last look once more.
                     prop_assert!(sends_in_a_row <= 8, "asked without a pause");
                     now += if reply == "late" { 5_000 } else { 0 };
-                    step = call.replied(&match reply {
-                        "queued" | "late" => Reply::Words(
-                            ["queued", "1", "50", &now.to_string()].map(str::to_string).to_vec(),
-                        ),
+                    step = call.replied(at(now), &match reply {
+                        "queued" | "late" => {
+                            Reply::Words(["queued", "1", "50000"].map(str::to_string).to_vec())
+                        }
                         error => Reply::Error(error.to_string()),
                     });
                 }
@@ -360,7 +368,7 @@ proptest! {
                     prop_assert!(gap.as_millis_ceil() >= 1 && gap.as_millis_ceil() <= 1_650);
                     sends_in_a_row = 0;
                     now += gap.as_millis_ceil();
-                    step = call.poll();
+                    step = call.poll(at(now));
                 }
                 Step::Done(_) | Step::Failed => break,
             }

@@ -1,30 +1,32 @@
-//! The scripts' hashes are pinned, so that no hashing is done at run time: here they are checked.
+//! The script's hashes are pinned, so that no hashing is done at run time: here they are checked.
 
-use leasehold::redis::SCRIPTS;
+use leasehold::redis::{hash, text};
 
 #[test]
 fn every_pinned_hash_is_that_of_its_text() {
-    for script in SCRIPTS {
-        for key_locking in [true, false] {
-            let text = script.text(key_locking);
-            assert_eq!(
-                script.hash(key_locking),
-                sha1_smol::Sha1::from(text.as_bytes()).digest().to_string(),
-                "pin the hash on the right in src/redis/script.rs for {} (key locking: {key_locking})",
-                script.name,
-            );
-        }
+    for key_locking in [true, false] {
+        assert_eq!(
+            hash(key_locking),
+            sha1_smol::Sha1::from(text(key_locking).as_bytes())
+                .digest()
+                .to_string(),
+            "pin the hash on the right in src/redis/script.rs (key locking: {key_locking})",
+        );
     }
 }
 
 #[test]
 fn the_key_locking_flag_is_the_very_first_line() {
-    for script in SCRIPTS {
+    assert!(text(true).starts_with("#!lua flags=allow-key-locking\n"));
+    assert!(!text(false).contains("#!lua"));
+}
+
+#[test]
+fn comments_and_indentation_are_not_sent() {
+    for line in text(false).lines() {
         assert!(
-            script
-                .text(true)
-                .starts_with("#!lua flags=allow-key-locking\n")
+            !line.is_empty() && !line.starts_with(' ') && !line.starts_with("--"),
+            "{line}"
         );
-        assert!(!script.text(false).contains("#!lua"));
     }
 }

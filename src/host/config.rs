@@ -28,6 +28,15 @@ impl HostConfig {
         max_waiters: 1_024,
     };
 
+    /// Settings for a Redis, whose clock may step and which a failover may replace.
+    pub const REDIS: Self = Self {
+        margin: Margin {
+            part: 40,
+            most: Span::from_millis(500),
+        },
+        ..Self::EMBEDDED
+    };
+
     /// Settings for a Durable Object, whose clock may step and whose machine may change.
     pub const DURABLE_OBJECT: Self = Self {
         margin: Margin {

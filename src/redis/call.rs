@@ -3,11 +3,13 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use super::answer::{Answer, decode};
 use super::command::{Invocation, Prefix, channel};
-use super::reply::{Answer, Reply, ReplyError};
+use super::list::Listing;
+use super::reply::{Reply, ReplyError, classify};
+use super::script;
 use crate::holder::Config;
-use crate::name::Key;
-use crate::protocol::{Field, Invalid, MAX_POLL, Operation, Request, Response};
+use crate::protocol::{self, MAX_POLL, Operation, Request, Response};
 use crate::time::{Instant, Span};
 
 /// The first gap between two polls of a waiter; it doubles from there.
@@ -19,21 +21,37 @@ const MAX_GAP: Span = Span::from_millis(1_500);
 /// The shortest gap: time for the server to let the expiring grant expire.
 const MIN_GAP: Span = Span::from_millis(10);
 
-/// A request being carried out.
+/// The shortest time between two looks of a watcher, however much changes.
+const LOOKS: Span = Span::from_millis(100);
+
+/// A request being carried out, by the clock of whoever sends its commands.
 #[derive(Debug)]
 pub struct Call {
-    key: Key,
-    /// None for an operation that has no script.
-    invocation: Option<Invocation>,
+    task: Task,
     key_locking: bool,
     by_text: bool,
+    /// When the first command was sent that may have been carried out, and when the last.
+    sent: Option<(Instant, Instant)>,
+}
+
+#[derive(Debug)]
+enum Task {
+    List(Listing),
+    /// A request that no host would accept.
+    Refused(Response),
+    Request(Attempt),
+}
+
+#[derive(Debug)]
+struct Attempt {
+    request: Request,
+    invocation: Invocation,
+    /// Where a hint may come in.
     channel: String,
-    /// How much longer the waiter is willing to wait, as of now here.
+    /// How much longer the client is willing to wait, as of the first command.
     wait: Span,
-    /// When the server first said that this request has to wait, by its clock.
-    queued_at: Option<Instant>,
     polls: u32,
-    /// Whether the last look has been taken, which leaves the queue.
+    /// Whether the last look has been taken, which waits no more.
     last_look: bool,
     /// Random bits that spread the polls of many waiters.
     jitter: u64,
@@ -50,8 +68,8 @@ pub enum Step {
     Rest {
         /// The longest to wait.
         gap: Span,
-        /// Where a hint may come in.
-        channel: String,
+        /// Where a hint may come in; if nowhere, it is the shortest to wait as well.
+        channel: Option<String>,
     },
     /// Send a command, and hand the reply to [`Call::replied`].
     Send {
@@ -59,28 +77,28 @@ pub enum Step {
         command: Vec<String>,
         /// How long the reply may take.
         timeout: Span,
+        /// Whether the reply before has proved that nothing of this call was carried out so far: it
+        /// counts from here.
+        afresh: bool,
     },
 }
 
 impl Call {
-    /// A call for `request`. `key_locking` says whether this server knows the key-locking flag, as
+    /// A call for `asked`. `key_locking` says whether this server knows the key-locking flag, as
     /// far as is known: an earlier call's [`Call::key_locking`].
-    pub fn new(prefix: &Prefix, request: &Request, key_locking: bool) -> Self {
-        let wait = match &request.operation {
-            Operation::Acquire(acquire) => acquire.wait,
-            _ => Span::ZERO,
+    pub fn new(prefix: &Prefix, asked: protocol::Call, key_locking: bool) -> Self {
+        let task = match asked {
+            protocol::Call::List(list) => match Listing::new(prefix, &list) {
+                Ok(listing) => Task::List(listing),
+                Err(invalid) => Task::Refused(Response::Refused(invalid.into())),
+            },
+            protocol::Call::Request(request) => Task::Request(Attempt::new(prefix, request)),
         };
         Self {
-            key: request.key.clone(),
-            invocation: Invocation::new(prefix, request),
+            task,
             key_locking,
             by_text: false,
-            channel: channel(prefix, request.op),
-            wait,
-            queued_at: None,
-            polls: 0,
-            last_look: false,
-            jitter: request.op.to_bits() as u64,
+            sent: None,
         }
     }
 
@@ -90,86 +108,163 @@ impl Call {
     }
 
     /// The next command: at the start, and after a [`Step::Rest`].
-    pub fn poll(&mut self) -> Step {
-        let Some(invocation) = &self.invocation else {
-            let expected = "must be another: this host does not know it";
-            let invalid = Invalid::new(Field::Operation, expected);
-            return Step::Done(Response::Refused(invalid.into()));
+    pub fn poll(&mut self, now: Instant) -> Step {
+        if let (Task::Request(attempt), Some((_, last))) = (&self.task, self.sent) {
+            let pause = LOOKS.saturating_sub(now.since(last));
+            if attempt.is_watch() && !pause.is_zero() {
+                return Step::Rest {
+                    gap: pause,
+                    channel: None,
+                };
+            }
+        }
+        self.send(now)
+    }
+
+    /// The same command in another form, since the server has refused the one before as a whole.
+    fn resend(&mut self, now: Instant) -> Step {
+        let is_first = self.sent.is_some_and(|(first, last)| first == last);
+        if is_first {
+            self.sent = None;
+        }
+        let mut step = self.send(now);
+        if let Step::Send { afresh, .. } = &mut step {
+            *afresh = is_first;
+        }
+        step
+    }
+
+    fn send(&mut self, now: Instant) -> Step {
+        let command = match &self.task {
+            Task::List(listing) => listing.command(self.by_text, self.key_locking),
+            Task::Refused(response) => return Step::Done(response.clone()),
+            Task::Request(attempt) => attempt.invocation.command(self.by_text, self.key_locking),
         };
+        let (first, _) = self.sent.unwrap_or((now, now));
+        self.sent = Some((first, now));
         Step::Send {
-            command: invocation.command(self.by_text, self.key_locking),
+            command,
             timeout: Config::OP_TIMEOUT,
+            afresh: false,
         }
     }
 
     /// Takes the reply to the last command.
-    pub fn replied(&mut self, reply: &Reply) -> Step {
-        let (invocation, key_locking) = (self.invocation.as_ref(), self.key_locking);
-        let called = |line| invocation?.called_on(line, key_locking);
-        match reply.answer(&self.key, called) {
-            Ok(Answer::Granted(mut granted, at)) => {
-                // The server's own time between "wait" and "granted": it passed here as well.
-                granted.waited = self
-                    .queued_at
-                    .filter(|_| !granted.replayed)
-                    .map_or(Span::ZERO, |queued_at| at.since(queued_at));
-                Step::Done(Response::Granted(granted))
+    pub fn replied(&mut self, now: Instant, reply: &Reply) -> Step {
+        let words = match reply {
+            Reply::Error(text) => {
+                let called = |line| script::called_on(line, self.key_locking);
+                return self.refused(now, classify(text, called));
             }
-            Ok(Answer::Queued { ahead, left, at }) => self.queued(ahead, left, at),
-            Ok(Answer::Other(response)) => Step::Done(response),
+            Reply::Words(words) => words,
+        };
+        self.by_text = false;
+        let answer = match &mut self.task {
+            Task::List(listing) => match listing.replied(words) {
+                Some(Some(response)) => return Step::Done(response),
+                Some(None) => return self.send(now),
+                None => None,
+            },
+            Task::Refused(_) => None,
+            Task::Request(attempt) => decode(&attempt.request, words),
+        };
+        match answer {
+            Some(Answer::Other(response)) => Step::Done(self.waited(response)),
+            Some(answer) => self.wait(now, &answer),
+            None => Step::Failed,
+        }
+    }
+
+    fn refused(&mut self, now: Instant, error: ReplyError) -> Step {
+        match error {
             // Only once: a script sent as text cannot be missing.
-            Err(ReplyError::NoScript) if !self.by_text => {
+            ReplyError::NoScript if !self.by_text => {
                 self.by_text = true;
-                self.poll()
+                self.resend(now)
             }
-            Err(ReplyError::NoKeyLocking) if self.key_locking => {
+            ReplyError::NoKeyLocking if self.key_locking => {
                 self.key_locking = false;
                 self.by_text = false;
-                self.poll()
+                self.resend(now)
             }
-            Err(ReplyError::Refused(refusal)) => Step::Done(Response::Refused(refusal)),
-            Err(ReplyError::NoScript | ReplyError::NoKeyLocking | ReplyError::Unreadable) => {
+            ReplyError::Refused(refusal) => Step::Done(Response::Refused(refusal)),
+            ReplyError::NoScript | ReplyError::NoKeyLocking | ReplyError::Unreadable => {
                 Step::Failed
             }
         }
     }
 
-    fn queued(&mut self, ahead: u32, left: Span, at: Instant) -> Step {
-        self.by_text = false;
-        let queued_at = *self.queued_at.get_or_insert(at);
-        let patience = self.wait.min(MAX_POLL).saturating_sub(at.since(queued_at));
-        if !patience.is_zero() {
-            return Step::Rest {
-                gap: self.gap(ahead, left).min(patience),
-                channel: self.channel.clone(),
-            };
+    /// A grant's term counts from the command that was answered with it.
+    fn waited(&self, mut response: Response) -> Response {
+        if let (Response::Granted(granted), Some((first, last))) = (&mut response, self.sent) {
+            granted.waited = last.since(first);
         }
-        if self.wait > MAX_POLL {
-            return Step::Done(Response::Queued {
-                ahead,
-                retry_after: Span::ZERO,
-            });
-        }
-        if self.last_look {
-            return Step::Failed;
-        }
-        self.last_look = true;
-        if let Some(invocation) = &mut self.invocation {
-            invocation.stop_waiting();
-        }
-        self.poll()
+        response
     }
 
-    fn gap(&mut self, ahead: u32, left: Span) -> Span {
+    /// Waits on, as long as the client is willing to and one request lasts.
+    fn wait(&mut self, now: Instant, answer: &Answer) -> Step {
+        let waited = self.sent.map_or(Span::ZERO, |(first, _)| now.since(first));
+        let Task::Request(attempt) = &mut self.task else {
+            return Step::Failed;
+        };
+        let patience = attempt.wait.min(MAX_POLL).saturating_sub(waited);
+        if !patience.is_zero() {
+            return Step::Rest {
+                gap: attempt.gap(answer).min(patience),
+                channel: Some(attempt.channel.clone()),
+            };
+        }
+        match *answer {
+            Answer::Queued { ahead, .. } if attempt.wait > MAX_POLL => {
+                Step::Done(Response::Queued {
+                    ahead,
+                    retry_after: Span::ZERO,
+                })
+            }
+            _ if attempt.last_look => Step::Failed,
+            _ => {
+                attempt.last_look = true;
+                attempt.invocation.stop_waiting();
+                self.send(now)
+            }
+        }
+    }
+}
+
+impl Attempt {
+    fn new(prefix: &Prefix, request: Request) -> Self {
+        let wait = match &request.operation {
+            Operation::Acquire(acquire) => acquire.wait,
+            Operation::Watch(watch) => watch.wait,
+            _ => Span::ZERO,
+        };
+        Self {
+            invocation: Invocation::new(prefix, &request),
+            channel: channel(prefix, &request),
+            wait,
+            polls: 0,
+            last_look: false,
+            jitter: request.op.to_bits() as u64,
+            request,
+        }
+    }
+
+    fn is_watch(&self) -> bool {
+        matches!(self.request.operation, Operation::Watch(_))
+    }
+
+    fn gap(&mut self, answer: &Answer) -> Span {
         let gap = FIRST_GAP.scale(1 << self.polls.min(4), 1).min(MAX_GAP);
         let gap = gap.scale(900 + self.jitter % 201, 1_000);
         self.jitter = self.jitter.rotate_right(8);
         self.polls = self.polls.saturating_add(1);
-        // The next in turn looks as soon as the running grant can have expired.
-        if ahead == 0 {
-            gap.min(left).max(MIN_GAP)
-        } else {
-            gap
+        match *answer {
+            // The next in turn looks as soon as there can be one holder more,
+            Answer::Queued { ahead: 0, left } => gap.min(left).max(MIN_GAP),
+            // and who watches as soon as something ends by itself.
+            Answer::Same { quiet: Some(quiet) } => gap.min(quiet).max(LOOKS),
+            _ => gap,
         }
     }
 }

@@ -4,21 +4,17 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::script::{self, Script};
+use super::script;
+use super::word::{NONE, escape};
+use crate::fence::{Fence, Revision};
 use crate::hash::fnv1a;
+use crate::host::HostConfig;
 use crate::id::{OpId, hex};
 use crate::name::Key;
-use crate::protocol::{Credential, Field, Invalid, Operation, Request};
+use crate::protocol::{
+    Credential, Field, Invalid, MAX_ENTRIES, MAX_ENTRIES_BYTES, Operation, Request,
+};
 use crate::time::Span;
-
-/// The most waiters for one key.
-const MAX_WAITERS: &str = "1024";
-
-/// How long after its last poll a waiter still counts as there.
-pub(super) const WINDOW: Span = Span::from_secs(3);
-
-/// Where the acquire script's arguments say whether to wait.
-const WAITS: usize = 4;
 
 /// What all keys and channels of one user of the database begin with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,106 +40,85 @@ impl Prefix {
         Ok(Self(text.to_string()))
     }
 
-    /// The name of one of a key's records. The part in braces decides where a cluster keeps it, so
-    /// that all records of a key lie together; `k:` keeps it from being empty whatever the key is.
-    fn record(&self, key: &Key, what: &str) -> String {
-        [&self.0, ":{k:", key.as_str(), "}:", what].concat()
+    /// The name of a key's document. The part in braces decides where a cluster keeps it, and the
+    /// key's entries with it; `k:` keeps it from being empty whatever the key is.
+    pub(super) fn document(&self, key: &str) -> String {
+        [&self.0, ":{k:", key, "}:lease"].concat()
+    }
+
+    /// The name of what a key's grants carry.
+    fn entries(&self, key: &str) -> String {
+        [&self.0, ":{k:", key, "}:entries"].concat()
+    }
+
+    /// The key whose document has this name.
+    pub(super) fn key<'a>(&self, name: &'a str) -> Option<&'a str> {
+        let name = name.strip_prefix(self.0.as_str())?;
+        name.strip_prefix(":{k:")?.strip_suffix("}:lease")
+    }
+
+    /// Where a waiter is told that it may be its turn, or a watcher that something has changed.
+    fn channel(&self, kind: &str, whose: &str) -> String {
+        [&self.0, kind, whose].concat()
     }
 }
 
-/// The channel on which the waiter with this op is told that it may be its turn. It does not
-/// reveal the op, which is a secret.
-pub fn channel(prefix: &Prefix, op: OpId) -> String {
-    // 64 of 128 bits, which cannot be led back.
-    let hash = fnv1a(&op.to_bits().to_be_bytes());
-    [&prefix.0, ":wake:", &hex(&hash.to_be_bytes())].concat()
+/// Where whoever waits with this request is told that it may be time to ask again.
+pub fn channel(prefix: &Prefix, request: &Request) -> String {
+    match request.operation {
+        Operation::Watch(_) => watchers(prefix, &request.key),
+        _ => prefix.channel(":wake:", &mark(request.op)),
+    }
 }
 
-/// A script and what to run it on.
+/// Where the key's watchers are told of changes.
+fn watchers(prefix: &Prefix, key: &Key) -> String {
+    let hash = fnv1a(key.as_str().as_bytes());
+    prefix.channel(":watch:", &hex(&hash.to_be_bytes()))
+}
+
+/// What stands for an op in a database: 64 of its 128 bits, which cannot be led back, since an op
+/// is a secret.
+fn mark(op: OpId) -> String {
+    hex(&fnv1a(&op.to_bits().to_be_bytes()).to_be_bytes())
+}
+
+/// What the script is run on.
 #[derive(Debug)]
 pub(super) struct Invocation {
-    script: &'static Script,
     keys: Vec<String>,
+    settings: [String; 9],
+    /// The operation, its op and its arguments.
     args: Vec<String>,
 }
 
 impl Invocation {
-    pub fn new(prefix: &Prefix, request: &Request) -> Option<Self> {
-        let op = request.op.to_hex();
-        let (script, records, args): (_, &[&str], _) = match &request.operation {
-            Operation::Acquire(acquire) => (
-                &script::ACQUIRE,
-                &["lease", "fence", "queue", "presence"],
-                vec![
-                    op,
-                    acquire.lease.to_hex(),
-                    acquire.holder.as_str().to_string(),
-                    millis(acquire.ttl),
-                    flag(!acquire.wait.is_zero()),
-                    flag(false),
-                    millis(WINDOW),
-                    channel(prefix, request.op),
-                    MAX_WAITERS.to_string(),
-                ],
-            ),
-            Operation::Cancel => (&script::CANCEL, &["lease", "queue", "presence"], vec![op]),
-            Operation::Inspect => (&script::INSPECT, &["lease", "queue", "presence"], vec![]),
-            Operation::Release(credential) => {
-                let [id, fence] = proof(*credential);
-                (
-                    &script::RELEASE,
-                    &["lease", "queue", "presence"],
-                    vec![op, id, fence],
-                )
-            }
-            Operation::Renew { credential, ttl } => {
-                let [id, fence] = proof(*credential);
-                (&script::RENEW, &["lease"], vec![id, fence, millis(*ttl)])
-            }
-            Operation::Revoke { .. } => {
-                (&script::REVOKE, &["lease", "queue", "presence"], vec![op])
-            }
-            Operation::Transfer(transfer) => {
-                let [id, fence] = proof(transfer.credential);
-                (
-                    &script::TRANSFER,
-                    &["lease", "fence"],
-                    vec![
-                        op,
-                        id,
-                        fence,
-                        transfer.successor.as_str().to_string(),
-                        transfer.lease.to_hex(),
-                        millis(transfer.ttl),
-                    ],
-                )
-            }
-            Operation::Entry(_) | Operation::Finish(_) | Operation::Watch(_) => return None,
-            // To renew by nothing is to ask.
-            Operation::Verify(credential) => {
-                let [id, fence] = proof(*credential);
-                let nothing = millis(Span::ZERO);
-                (&script::RENEW, &["lease"], vec![id, fence, nothing])
-            }
-        };
-        Some(Self {
-            script,
-            keys: records
-                .iter()
-                .map(|what| prefix.record(&request.key, what))
-                .collect(),
+    pub fn new(prefix: &Prefix, request: &Request) -> Self {
+        let mut args = vec![String::new(), mark(request.op)];
+        let operation = arguments(&request.operation, &mut args);
+        if let Some(first) = args.first_mut() {
+            *first = operation.to_string();
+        }
+        Self {
+            keys: records(prefix, &request.key).into(),
+            settings: settings(prefix, watchers(prefix, &request.key)),
             args,
-        })
+        }
     }
 
-    /// The command that the script calls on this line of its text.
-    pub fn called_on(&self, line: usize, key_locking: bool) -> Option<String> {
-        self.script.called_on(line, key_locking)
+    /// Reads the documents of these keys.
+    pub fn list(prefix: &Prefix, keys: &[Key]) -> Self {
+        Self {
+            keys: keys.iter().flat_map(|key| records(prefix, key)).collect(),
+            settings: settings(prefix, String::new()),
+            args: vec!["list".to_string()],
+        }
     }
 
-    /// Makes an acquire one that leaves the queue unless it is granted.
+    /// Makes an acquire one that leaves the queue unless it is granted, and a watch one that is
+    /// answered.
     pub fn stop_waiting(&mut self) {
-        if let Some(waits) = self.args.get_mut(WAITS) {
+        if let Some(waits) = self.args.last_mut() {
             *waits = flag(false);
         }
     }
@@ -151,31 +126,128 @@ impl Invocation {
     /// The command, with the script by its hash or as text.
     pub fn command(&self, by_text: bool, key_locking: bool) -> Vec<String> {
         let head = if by_text {
-            ["EVAL".to_string(), self.script.text(key_locking)]
+            ["EVAL".to_string(), script::text(key_locking)]
         } else {
-            [
-                "EVALSHA".to_string(),
-                self.script.hash(key_locking).to_string(),
-            ]
+            ["EVALSHA".to_string(), script::hash(key_locking).to_string()]
         };
         let mut command = Vec::from(head);
         command.push(self.keys.len().to_string());
         command.extend_from_slice(&self.keys);
+        command.extend_from_slice(&self.settings);
         command.extend_from_slice(&self.args);
         command
     }
 }
 
-fn millis(span: Span) -> String {
-    span.as_millis_floor().to_string()
+fn records(prefix: &Prefix, key: &Key) -> [String; 2] {
+    [prefix.document(key.as_str()), prefix.entries(key.as_str())]
+}
+
+/// What the script is told about how a host behaves.
+fn settings(prefix: &Prefix, watchers: String) -> [String; 9] {
+    let config = &HostConfig::REDIS;
+    [
+        // The time: the server's.
+        String::new(),
+        micros(MEMORY),
+        MOST_REMEMBERED.to_string(),
+        micros(config.grace),
+        micros(config.offer),
+        config.max_waiters.to_string(),
+        micros(RETENTION),
+        watchers,
+        prefix.channel(":wake:", ""),
+    ]
+}
+
+const MEMORY: Span = Span::from_secs(15);
+const MOST_REMEMBERED: usize = 64;
+const RETENTION: Span = Span::from_secs(30 * 86_400);
+
+/// Adds the operation's arguments, in the order in which the script takes them; gives its name.
+fn arguments(operation: &Operation, args: &mut Vec<String>) -> &'static str {
+    match operation {
+        Operation::Acquire(acquire) => {
+            args.extend([
+                acquire.lease.to_hex(),
+                escape(acquire.holder.as_str()),
+                micros(acquire.ttl),
+                acquire.limit.holders().to_string(),
+                flag(acquire.extend),
+                flag(acquire.steal),
+                optional(acquire.fingerprint.as_ref(), |print| escape(print.as_str())),
+                flag(!acquire.wait.is_zero()),
+            ]);
+            "acquire"
+        }
+        Operation::Cancel => "cancel",
+        Operation::Entry(entry) => {
+            let value = entry.value.as_ref();
+            let size = entry.name.as_str().len() + value.map_or(0, |value| value.as_str().len());
+            args.extend(proof(entry.credential));
+            args.extend([
+                escape(entry.name.as_str()),
+                optional(value, |value| escape(value.as_str())),
+                size.to_string(),
+                entry.number.to_string(),
+                MAX_ENTRIES.to_string(),
+                MAX_ENTRIES_BYTES.to_string(),
+            ]);
+            "entry"
+        }
+        Operation::Finish(finish) => {
+            args.extend(proof(finish.credential));
+            args.extend([escape(finish.result.as_str()), micros(finish.keep)]);
+            "finish"
+        }
+        Operation::Inspect => "inspect",
+        Operation::Release(credential) => {
+            args.extend(proof(*credential));
+            "release"
+        }
+        Operation::Renew { credential, ttl } => {
+            args.extend(proof(*credential));
+            args.push(micros(*ttl));
+            "renew"
+        }
+        Operation::Revoke { fence } => {
+            args.push(optional(fence.as_ref(), Fence::to_string));
+            "revoke"
+        }
+        Operation::Transfer(transfer) => {
+            args.extend(proof(transfer.credential));
+            args.extend([
+                escape(transfer.successor.as_str()),
+                transfer.lease.to_hex(),
+                micros(transfer.ttl),
+            ]);
+            "transfer"
+        }
+        Operation::Verify(credential) => {
+            args.extend(proof(*credential));
+            "verify"
+        }
+        Operation::Watch(watch) => {
+            args.push(optional(watch.after.as_ref(), Revision::to_string));
+            args.push(flag(!watch.wait.is_zero()));
+            "watch"
+        }
+    }
+}
+
+fn micros(span: Span) -> String {
+    span.as_micros().to_string()
 }
 
 fn flag(set: bool) -> String {
     if set { "1" } else { "0" }.to_string()
 }
 
-/// The id and the fence of the grant that is meant; without one it is empty.
 fn proof(credential: Credential) -> [String; 2] {
-    let fence = credential.fence.map(String::from).unwrap_or_default();
+    let fence = optional(credential.fence.as_ref(), Fence::to_string);
     [credential.lease.to_hex(), fence]
+}
+
+fn optional<T>(value: Option<&T>, word: impl FnOnce(&T) -> String) -> String {
+    value.map_or_else(|| NONE.to_string(), word)
 }

@@ -1,15 +1,11 @@
-//! From replies to responses.
+//! What a server says that is no answer of the script.
 
-use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::fence::Fence;
-use crate::id::LeaseId;
-use crate::json::MAX_WHOLE;
-use crate::name::{HolderName, Key};
-use crate::protocol::{Code, Ended, Granted, Held, HolderState, KeyState, Refusal, Response};
-use crate::time::{Instant, Span};
+use super::answer::foreign_value;
+use crate::protocol::{Code, Refusal};
+use crate::time::Span;
 
 /// What came back for a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,168 +29,9 @@ pub enum ReplyError {
     Unreadable,
 }
 
-/// A script's answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
-    /// Granted, at this instant of the server's clock.
-    Granted(Granted, Instant),
-    /// Queued, at this instant of the server's clock, behind so many, while the running grant has
-    /// this much left.
-    Queued { ahead: u32, left: Span, at: Instant },
-    /// Anything else.
-    Other(Response),
-}
-
-/// How much less than the server keeps a key its holder is told: the server's clock may step, and
-/// a failover may bring another one.
-fn margin(term: Span) -> Span {
-    term.div(40).min(Span::from_millis(500))
-}
-
-impl Reply {
-    /// `called` tells which command the script calls on a line of its text.
-    pub(super) fn answer(
-        &self,
-        key: &Key,
-        called: impl FnOnce(usize) -> Option<String>,
-    ) -> Result<Answer, ReplyError> {
-        match self {
-            Self::Error(text) => Err(classify(text, called)),
-            Self::Words(words) => decode(words, key).ok_or(ReplyError::Unreadable),
-        }
-    }
-}
-
-fn decode(words: &[String], key: &Key) -> Option<Answer> {
-    let (name, rest) = words.split_first()?;
-    Some(Answer::Other(match (name.as_str(), rest) {
-        ("cancelled", []) => Response::Cancelled,
-        ("foreign", [kind]) => Response::Refused(foreign_value(kind)),
-        ("free", []) => Response::State(KeyState::absent(key.clone())),
-        ("granted", [lease, fence, left, term, at, replayed]) => {
-            let granted = Granted {
-                lease: lease.parse::<LeaseId>().ok()?,
-                fence: fence.parse::<Fence>().ok()?,
-                ttl: span(left)?.saturating_sub(margin(span(term)?)),
-                slot: 0,
-                waited: Span::ZERO,
-                replayed: replayed == "1",
-                wanted: 0,
-            };
-            return Some(Answer::Granted(granted, instant(at)?));
-        }
-        ("held", [holder, left]) => Response::Held(Held {
-            holder: HolderName::parse(holder).ok(),
-            fence: None,
-            retry_after: span(left)?,
-            waiters: 0,
-        }),
-        ("info", [holder, fence, left, waiters]) => {
-            let fence = fence.parse::<Fence>().ok()?;
-            let holder = HolderState {
-                holder: HolderName::parse(holder).ok()?,
-                fence,
-                slot: 0,
-                limit: 1,
-                age_ms: 0,
-                remaining_ms: span(left)?.as_millis_floor(),
-                entries: BTreeMap::new(),
-            };
-            Response::State(KeyState {
-                holders: [holder].into(),
-                waiters: waiters.parse().ok()?,
-                ..KeyState::absent(key.clone())
-            })
-        }
-        ("not-holder", [state] | [state, _]) if state == "f" => {
-            Response::Refused(foreign_value("value"))
-        }
-        ("not-holder", [state]) => Response::NotHolder {
-            about: None,
-            ended: ended(state),
-            present: None,
-        },
-        ("not-holder", [state, fence]) => Response::NotHolder {
-            about: about(fence)?,
-            ended: ended(state),
-            present: None,
-        },
-        ("queued", [ahead, left, at]) => {
-            return Some(Answer::Queued {
-                ahead: ahead.parse().ok()?,
-                left: span(left)?,
-                at: instant(at)?,
-            });
-        }
-        ("released", [fence]) => Response::Released {
-            about: about(fence)?,
-        },
-        ("renewed", [left, term, fence]) => Response::Renewed {
-            about: about(fence)?,
-            ttl: span(left)?.saturating_sub(margin(span(term)?)),
-            wanted: 0,
-        },
-        ("revoked", [done]) => Response::Revoked(u32::from(done == "1")),
-        ("too-many-waiters", []) => Response::Refused(Refusal {
-            retry_after: Some(Span::from_secs(1)),
-            ..Refusal::new(
-                Code::Unavailable,
-                "too-many-waiters",
-                "The key has as many waiters as the host allows: try again later.",
-            )
-        }),
-        _ => return None,
-    }))
-}
-
-/// The fence that the request named; `None` if it is unreadable.
-fn about(fence: &str) -> Option<Option<Fence>> {
-    if fence.is_empty() {
-        return Some(None);
-    }
-    fence.parse::<Fence>().ok().map(Some)
-}
-
-fn span(millis: &str) -> Option<Span> {
-    let millis = millis.parse().ok().filter(|millis| *millis <= MAX_WHOLE)?;
-    Some(Span::from_millis(millis))
-}
-
-fn instant(millis: &str) -> Option<Instant> {
-    span(millis).map(|span| Instant::ZERO + span)
-}
-
-fn ended(state: &str) -> Ended {
-    match state {
-        "c" => Ended::Cancelled,
-        "e" => Ended::Expired,
-        "r" => Ended::Released,
-        "t" => Ended::Transferred,
-        "v" => Ended::Revoked,
-        _ => Ended::Unknown,
-    }
-}
-
-fn foreign_value(kind: &str) -> Refusal {
-    let kind = ["string", "hash", "list", "set", "stream"]
-        .into_iter()
-        .find(|known| *known == kind)
-        .unwrap_or("value");
-    Refusal {
-        message: [
-            "A ",
-            kind,
-            " of somebody else's is stored where a record of the lease belongs, and was left alone: use another prefix or remove it.",
-        ]
-        .concat()
-        .into(),
-        ..Refusal::new(Code::Unavailable, "foreign-value", "")
-    }
-}
-
 /// Tells a server's error by its words, which themselves go no further: they may quote the
-/// command, and with it secrets.
-fn classify(text: &str, called: impl FnOnce(usize) -> Option<String>) -> ReplyError {
+/// command, and with it secrets. `called` tells which command the script calls on a line of its text.
+pub(super) fn classify(text: &str, called: impl FnOnce(usize) -> Option<String>) -> ReplyError {
     // What is quoted are words of the command, and these may be anything.
     let words = text
         .as_bytes()

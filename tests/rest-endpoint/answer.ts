@@ -21,11 +21,10 @@ function statusPayload(status: number, body: "json" | "text" | "html"): Payload 
   return { status, type: "text/html", body: Buffer.from(page) };
 }
 
-export function send(response: ServerResponse, payload: Payload, syncToken: string): void {
+export function send(response: ServerResponse, payload: Payload): void {
   response.writeHead(payload.status, {
     "content-type": payload.type,
     "content-length": payload.body.length,
-    "upstash-sync-token": syncToken,
   });
   response.end(payload.body);
 }

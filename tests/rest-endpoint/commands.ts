@@ -12,7 +12,7 @@ const REFUSED = new Set(
   ].flatMap((line) => line.split(" ")),
 );
 
-const FOR_READERS = new Set(["echo", "ping", "psubscribe", "subscribe"]);
+const FOR_READERS = new Set(["echo", "ping", "subscribe"]);
 const NOT_FOR_READERS = new Set(["keys", "scan"]);
 const CONFIG_ALLOWED = "notify-keyspace-events";
 
@@ -59,7 +59,7 @@ export class CommandTable {
     }
   }
 
-  /** A replica could serve it. */
+  /** It changes nothing. */
   reads(command: Command): boolean {
     return this.#flags.get(nameOf(command))?.has("readonly") ?? false;
   }

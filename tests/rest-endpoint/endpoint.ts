@@ -8,7 +8,6 @@ import { evictVolatile, restoreSnapshot, type Snapshot, takeSnapshot } from "./k
 import { CommandBill, RequestLog } from "./log.ts";
 import { seededRandom } from "./random.ts";
 import type { RedisAddress, RedisConnection } from "./redis.ts";
-import { Replica } from "./replica.ts";
 import { ScriptRewriter } from "./shebang.ts";
 import { Streams } from "./sse.ts";
 import { Throttle } from "./throttle.ts";
@@ -25,15 +24,9 @@ export interface RestEndpointOptions {
   readonly supportsKeyLocking: boolean;
   /** Also fail on a flag off the first line and on undeclared keys without the flag. */
   readonly strictScripts?: boolean;
-  /** With base64, encode an OK inside an array too. Default false. */
-  readonly encodeNestedOk?: boolean;
-  /** Default 10 MiB. */
-  readonly maxRequestBytes?: number;
   /** Default 0: any free port. */
   readonly port?: number;
 }
-
-const DEFAULT_MAX_REQUEST_BYTES = 10 * 1024 * 1024;
 
 /** A loopback stand-in for the Upstash Redis REST API in front of a real redis. */
 export class RestEndpoint {
@@ -43,7 +36,6 @@ export class RestEndpoint {
   readonly faults: Faults;
   readonly requests: RequestLog;
   readonly commands: CommandBill;
-  readonly replica: Replica;
   readonly streams: Streams;
   readonly #server: Server;
   readonly #upstream: Upstream;
@@ -58,19 +50,15 @@ export class RestEndpoint {
     this.requests = new RequestLog();
     this.commands = new CommandBill(() => this.#upstream.main());
     this.#upstream = new Upstream(options.redis, this.commands);
-    this.replica = new Replica(this.#upstream, () => this.faults.note("stale-read"));
     this.streams = new Streams(this.#upstream, (kind) => this.faults.note(kind));
     const scripts = options.supportsKeyLocking
       ? new ScriptRewriter({ strict: options.strictScripts ?? false })
       : undefined;
     const handler = new Handler({
       tokens: this,
-      maxRequestBytes: options.maxRequestBytes ?? DEFAULT_MAX_REQUEST_BYTES,
-      encodeNestedOk: options.encodeNestedOk ?? false,
-      executor: new Executor(this.#upstream, scripts, this.commands, this.replica),
+      executor: new Executor(this.#upstream, scripts, this.commands),
       faults: this.faults,
       requests: this.requests,
-      replica: this.replica,
       streams: this.streams,
       throttle: this.#throttle,
       closing: this.#closing.signal,

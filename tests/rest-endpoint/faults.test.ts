@@ -64,7 +64,11 @@ describe("what the client sees, and what was executed", () => {
   test("truncate: the connection breaks inside the body", async () => {
     const endpoint = await redis.endpoint();
     endpoint.faults.add({ kind: "truncate", bytes: 5 });
-    const response = await fetch(`${endpoint.url}/incr/n?_token=${endpoint.token}`);
+    const response = await fetch(endpoint.url, {
+      method: "POST",
+      body: '["INCR","n"]',
+      headers: { authorization: `Bearer ${endpoint.token}` },
+    });
     assert.equal(response.status, 200);
     assert.equal(response.headers.get("content-length"), String('{"result":1}'.length));
     await assert.rejects(response.text(), { name: "TypeError", message: "terminated" });
@@ -174,7 +178,7 @@ describe("what the client sees, and what was executed", () => {
   test("reply-error: a given error for each command, unexecuted", async () => {
     const endpoint = await redis.endpoint();
     const error = "NOPERM scripts are disabled";
-    endpoint.faults.add({ kind: "reply-error", error }, { times: 3 });
+    endpoint.faults.add({ kind: "reply-error", error }, { times: 2 });
     const single = await command(endpoint, ["INCR", "n"]);
     assert.deepEqual([single.status, single.text], [400, JSON.stringify({ error })]);
     const batch = [
@@ -182,10 +186,8 @@ describe("what the client sees, and what was executed", () => {
       ["INCR", "n"],
     ];
     assert.equal((await pipeline(endpoint, batch)).text, JSON.stringify([{ error }, { error }]));
-    const atomic = await pipeline(endpoint, batch, "/multi-exec");
-    assert.deepEqual([atomic.status, atomic.text], [400, JSON.stringify({ error })]);
     assert.equal(await stored("n"), null);
-    assert.equal(endpoint.faults.count("reply-error"), 3);
+    assert.equal(endpoint.faults.count("reply-error"), 2);
   });
 
   test("throttle: commands over the rate wait, none is refused", async () => {
@@ -314,48 +316,5 @@ describe("faults of the data", () => {
     ]);
     assert.equal(left.text, '[{"result":0},{"result":"7"},{"result":"x"}]');
     assert.equal(endpoint.faults.count("eviction"), 1);
-  });
-
-  test("stale reads: reads see the past, writes and scripts the present", async () => {
-    const endpoint = await redis.endpoint();
-    await redis.direct.sendAll([
-      ["SET", "k", "old"],
-      ["SET", "gone", "x"],
-    ]);
-    await endpoint.replica.lag();
-    await pipeline(endpoint, [
-      ["SET", "k", "new"],
-      ["DEL", "gone"],
-    ]);
-    const script = "return redis.call('GET', KEYS[1])";
-    const read = await pipeline(endpoint, [
-      ["GET", "k"],
-      ["EXISTS", "gone"],
-      ["EVAL_RO", script, 1, "k"],
-    ]);
-    assert.equal(read.text, '[{"result":"old"},{"result":1},{"result":"old"}]');
-    assert.equal((await command(endpoint, ["EVAL", script, 1, "k"])).text, '{"result":"new"}');
-    assert.equal(endpoint.faults.count("stale-read"), 1);
-    endpoint.replica.catchUp();
-    assert.equal((await command(endpoint, ["GET", "k"])).text, '{"result":"new"}');
-    assert.equal(endpoint.faults.count("stale-read"), 1);
-  });
-
-  test("sync token: a read that carries a later write's token sees that write", async () => {
-    const endpoint = await redis.endpoint();
-    const set = async (value: string) => {
-      const headers = { authorization: `Bearer ${endpoint.token}` };
-      const response = await fetch(`${endpoint.url}/set/k/${value}`, { headers });
-      return response.headers.get("upstash-sync-token") ?? "";
-    };
-    const before = await set("old");
-    await endpoint.replica.lag();
-    const after = await set("new");
-    assert.notEqual(before, after);
-    const read = async (token: string) =>
-      (await command(endpoint, ["GET", "k"], { "upstash-sync-token": token })).text;
-    assert.equal(await read(before), '{"result":"old"}');
-    assert.equal(await read("nonsense"), '{"result":"old"}');
-    assert.equal(await read(after), '{"result":"new"}');
   });
 });

@@ -34,7 +34,6 @@ export type FaultKind =
   | Fault["kind"]
   | "eviction"
   | "failover"
-  | "stale-read"
   | "stream-close"
   | "stream-mute"
   | "throttle";

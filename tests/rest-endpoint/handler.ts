@@ -1,63 +1,36 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
 import { cannedPayload, send, sendEmpty, sendPart } from "./answer.ts";
-import {
-  type Encoding,
-  errorPayload,
-  jsonMany,
-  jsonOne,
-  type Payload,
-  resp2Many,
-  resp2One,
-} from "./encode.ts";
-import type { Executor, Outcome } from "./execute.ts";
+import { errorPayload, jsonMany, jsonOne, type Payload } from "./encode.ts";
+import type { Executor } from "./execute.ts";
 import { executes, type FaultPlan, type Faults } from "./faults.ts";
 import type { RequestLog, RequestRecord } from "./log.ts";
 import { ConnectionLost } from "./redis.ts";
-import type { Replica } from "./replica.ts";
-import {
-  type Access,
-  access,
-  readBody,
-  type Target,
-  TooLarge,
-  targetOf,
-  type Understood,
-  understand,
-} from "./request.ts";
-import { errorReply } from "./resp.ts";
+import { type Access, access, readBody, type Understood, understand } from "./request.ts";
+import { errorReply, type Reply } from "./resp.ts";
 import type { Streams } from "./sse.ts";
 import type { Throttle } from "./throttle.ts";
 
 interface Parts {
   readonly tokens: { readonly token: string; readonly readOnlyToken: string | undefined };
-  readonly maxRequestBytes: number;
-  readonly encodeNestedOk: boolean;
   readonly executor: Executor;
   readonly faults: Faults;
   readonly requests: RequestLog;
-  readonly replica: Replica;
   readonly streams: Streams;
   readonly throttle: Throttle;
   readonly closing: AbortSignal;
 }
 
-interface Format {
-  readonly resp2: boolean;
-  readonly encoding: Encoding;
-}
-
 interface Admitted {
   readonly request: Understood;
   readonly access: Access;
-  readonly format: Format;
+  readonly base64: boolean;
 }
 
 /** One admitted request on its way through. */
 interface Work extends Admitted {
   readonly response: ServerResponse;
   readonly record: RequestRecord;
-  readonly syncToken: string | undefined;
   readonly plan: FaultPlan;
 }
 
@@ -82,60 +55,32 @@ export class Handler {
   }
 
   async #handle(incoming: IncomingMessage, response: ServerResponse): Promise<void> {
-    const target = targetOf(incoming);
-    const admitted = await this.#admit(incoming, target);
-    const record = this.#record(incoming, target, admitted);
+    const admitted = await this.#admit(incoming);
+    const record = this.#record(incoming, admitted);
     if (!("request" in admitted)) {
       this.#answer(response, record, admitted);
       return;
     }
-    const syncToken = incoming.headers["upstash-sync-token"]?.toString();
     const plan = this.#parts.faults.plan(record);
-    await this.#carryOut({ ...admitted, response, record, syncToken, plan });
+    await this.#carryOut({ ...admitted, response, record, plan });
   }
 
-  async #admit(incoming: IncomingMessage, target: Target): Promise<Admitted | Payload> {
-    const granted = access(incoming, target, this.#parts.tokens);
-    const body = await this.#body(incoming);
+  async #admit(incoming: IncomingMessage): Promise<Admitted | Payload> {
+    const granted = access(incoming, this.#parts.tokens);
+    const body = await readBody(incoming);
     if (!granted) return errorPayload(401, "WRONGPASS invalid or missing auth token");
-    if (!Buffer.isBuffer(body)) return body;
-    const request = understand(incoming.method ?? "", target, body);
+    const request = understand(incoming.method ?? "", incoming.url ?? "/", body);
     if (!("commands" in request)) return request;
-    const format = this.#format(incoming, request);
-    return "status" in format ? format : { request, access: granted, format };
-  }
-
-  async #body(incoming: IncomingMessage): Promise<Buffer | Payload> {
-    try {
-      return await readBody(incoming, this.#parts.maxRequestBytes);
-    } catch (error) {
-      if (error instanceof TooLarge) return error.payload;
-      throw error;
-    }
-  }
-
-  #format(incoming: IncomingMessage, request: Understood): Format | Payload {
-    const wanted = incoming.headers["upstash-response-format"] ?? "json";
     const base64 = incoming.headers["upstash-encoding"] === "base64";
-    if (wanted !== "json" && wanted !== "resp2") {
-      return errorPayload(400, "ERR unsupported response format");
-    }
-    if (wanted === "resp2" && base64) {
-      return errorPayload(400, "ERR resp2 responses cannot be base64 encoded");
-    }
-    return {
-      // A transaction is answered in JSON whatever was asked for.
-      resp2: wanted === "resp2" && request.shape !== "multi-exec",
-      encoding: { base64, encodeNestedOk: this.#parts.encodeNestedOk },
-    };
+    return { request, access: granted, base64 };
   }
 
-  #record(incoming: IncomingMessage, target: Target, result: Admitted | Payload): RequestRecord {
+  #record(incoming: IncomingMessage, result: Admitted | Payload): RequestRecord {
     const { authorization: _, ...headers } = incoming.headers;
     const request = "request" in result ? result.request : undefined;
     return this.#parts.requests.add({
       method: incoming.method ?? "",
-      path: target.path,
+      path: incoming.url ?? "/",
       headers: Object.fromEntries(
         Object.entries(headers).map(([name, value]) => [name, String(value)]),
       ),
@@ -164,10 +109,12 @@ export class Handler {
     const { request, plan } = work;
     if (plan.terminal?.kind === "reply-error") {
       const error = errorReply(plan.terminal.error);
-      const discarded = request.shape === "multi-exec";
-      return encode(work, discarded ? { discarded: error } : request.commands.map(() => error));
+      return encode(
+        work,
+        request.commands.map(() => error),
+      );
     }
-    const conditions = { ...plan, access: work.access, syncToken: work.syncToken };
+    const conditions = { ...plan, access: work.access };
     try {
       if (plan.duplicate) await this.#parts.executor.run(request, conditions);
       return encode(work, await this.#parts.executor.run(request, conditions));
@@ -182,7 +129,7 @@ export class Handler {
     try {
       const refused = await this.#parts.executor.refuseStream(request, work.access);
       if (refused) {
-        this.#answer(response, record, jsonOne(refused, work.format.encoding));
+        this.#answer(response, record, jsonOne(refused, work.base64));
         return;
       }
       for (const command of request.commands) await this.#parts.streams.serve(command, response);
@@ -223,7 +170,7 @@ export class Handler {
 
   #answer(response: ServerResponse, record: RequestRecord, payload: Payload): void {
     record.status = payload.status;
-    send(response, payload, this.#parts.replica.nextToken());
+    send(response, payload);
   }
 
   async #pause(ms: number): Promise<void> {
@@ -231,12 +178,7 @@ export class Handler {
   }
 }
 
-function encode(work: Work, outcome: Outcome): Payload {
-  const { resp2, encoding } = work.format;
-  if ("discarded" in outcome) return jsonOne(outcome.discarded, encoding);
-  if (work.request.shape !== "single") {
-    return resp2 ? resp2Many(outcome) : jsonMany(outcome, encoding);
-  }
-  const reply = outcome[0] ?? errorReply("ERR no reply");
-  return resp2 ? resp2One(reply) : jsonOne(reply, encoding);
+function encode(work: Work, replies: readonly Reply[]): Payload {
+  if (work.request.shape === "pipeline") return jsonMany(replies, work.base64);
+  return jsonOne(replies[0] ?? errorReply("ERR no reply"), work.base64);
 }

@@ -10,7 +10,6 @@ interface SavedKey {
 
 export type Snapshot = readonly SavedKey[];
 
-export const COPY_DATABASE = 1;
 const PAUSE_MS = "10000";
 
 /** All keys of database 0 as of one moment: writers wait while they are read. */
@@ -42,15 +41,6 @@ export async function restoreSnapshot(redis: RedisConnection, snapshot: Snapshot
     ({ key, dump, expiresAt }): Command => ["RESTORE", key, expiresAt, dump, "ABSTTL"],
   );
   await atomically(redis, [["FLUSHDB"], ["SCRIPT", "FLUSH"], ...restores]);
-}
-
-/** Replaces the copy database by what database 0 holds now. */
-export async function refreshCopy(redis: RedisConnection): Promise<void> {
-  const database = String(COPY_DATABASE);
-  const copies = (await allKeys(redis, "*")).map(
-    (key): Command => ["COPY", key, key, "DB", database],
-  );
-  await atomically(redis, [["SELECT", database], ["FLUSHDB"], ["SELECT", "0"], ...copies]);
 }
 
 /** Deletes the keys that match and have a TTL, and tells which they were. */

@@ -61,12 +61,9 @@ describe("redis that comes and goes", () => {
     await using endpoint = await RestEndpoint.start({ redis: server, supportsKeyLocking: true });
     const headers = { authorization: `Bearer ${endpoint.token}` };
     const stream = await fetch(`${endpoint.url}/subscribe/c`, { method: "POST", headers });
-    const body = '[["SET","k","v"],["WAIT",1,0]]';
-    const pending = request(endpoint, "/pipeline", { method: "POST", body });
-    await eventually(
-      "it waits",
-      async () => (await command(endpoint, ["EXISTS", "k"])).text === '{"result":1}',
-    );
+    const body = '["EVAL","while true do end",0]';
+    const pending = request(endpoint, "/", { method: "POST", body });
+    await eventually("it runs", () => endpoint.requests.withCommand("eval").length === 1);
     await server.kill();
     const answer = await pending;
     assert.deepEqual([answer.status, answer.text], DOWN);
@@ -97,9 +94,8 @@ describe("the end", () => {
     endpoint.faults.add({ kind: "delay-before", ms: 60_000 }, { command: "incr" });
     const hanging = assert.rejects(command(endpoint, ["GET", "k"]), TypeError);
     const delayed = assert.rejects(command(endpoint, ["INCR", "n"]), TypeError);
-    const stream = await fetch(`${endpoint.url}/subscribe/c?_token=${endpoint.token}`, {
-      method: "POST",
-    });
+    const headers = { authorization: `Bearer ${endpoint.token}` };
+    const stream = await fetch(`${endpoint.url}/subscribe/c`, { method: "POST", headers });
     await eventually("all have arrived", () => endpoint.requests.total === 3);
     await endpoint.close();
     await endpoint.close();

@@ -4,7 +4,7 @@ import type { RedisConnection } from "./redis.ts";
 import type { Command, Reply } from "./resp.ts";
 import { isGuardLine } from "./shebang.ts";
 
-export type Shape = "single" | "pipeline" | "multi-exec" | "stream";
+export type Shape = "single" | "pipeline" | "stream";
 
 export interface RequestRecord {
   /** Counted from 1 over the endpoint's life. */
@@ -12,7 +12,6 @@ export interface RequestRecord {
   /** `performance.now()` when the whole request had arrived. */
   readonly at: number;
   readonly method: string;
-  /** Without the query, which may hold the token. */
   readonly path: string;
   /** Lower-case names, `authorization` left out. */
   readonly headers: Readonly<Record<string, string>>;
@@ -59,7 +58,7 @@ export class RequestLog {
 }
 
 export interface Bill {
-  /** Commands sent by clients, pipelined and transaction commands one by one. */
+  /** Commands sent by clients, pipelined commands one by one. */
   readonly sent: number;
   /** Commands that scripts ran. */
   readonly inScript: number;

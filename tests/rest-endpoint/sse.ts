@@ -1,8 +1,6 @@
 import type { ServerResponse } from "node:http";
-import { nameOf } from "./commands.ts";
 import type { FaultKind } from "./faults.ts";
 import type { Command, Reply } from "./resp.ts";
-import { isGuardLine } from "./shebang.ts";
 import type { Upstream } from "./upstream.ts";
 
 /** The open event streams. */
@@ -46,20 +44,13 @@ export class Streams {
     void connection.closed.then(() => response.destroy());
     response.writeHead(200, { "content-type": "text/event-stream", "cache-control": "no-cache" });
     response.flushHeaders();
-    const line = nameOf(command) === "monitor" ? monitorLine : messageLine;
-    connection.stream(command, (reply) => this.#deliver(response, line(reply)));
+    connection.stream(command, (reply) => this.#deliver(response, messageLine(reply)));
   }
 
-  #deliver(response: ServerResponse, line: string | undefined): void {
-    if (line === undefined) return;
+  #deliver(response: ServerResponse, line: string): void {
     if (this.muted) this.#note("stream-mute");
     else response.write(`data: ${line}\n\n`);
   }
-}
-
-function monitorLine(reply: Reply): string | undefined {
-  if (reply.kind !== "simple" || isGuardLine(reply.text)) return undefined;
-  return reply.text === "OK" ? '"OK"' : reply.text;
 }
 
 // The real service joins with commas and escapes nothing, so neither do we.

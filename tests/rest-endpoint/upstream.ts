@@ -15,7 +15,6 @@ export class Upstream {
   readonly #all = new Set<RedisConnection>();
   #closed = false;
   #open: Promise<Open> | undefined;
-  #copy: Promise<RedisConnection> | undefined;
 
   constructor(address: RedisAddress, bill: CommandBill) {
     this.#address = address;
@@ -31,17 +30,9 @@ export class Upstream {
   }
 
   /** A connection of the caller's own, to be closed by the caller. */
-  async dedicated(database = 0): Promise<RedisConnection> {
+  async dedicated(): Promise<RedisConnection> {
     await this.#ready();
-    return this.#connect(database);
-  }
-
-  /** The shared connection to the database that holds the lagging copy. */
-  async copy(database: number): Promise<RedisConnection> {
-    const current = await this.#copy?.catch(() => undefined);
-    if (current?.alive) return current;
-    this.#copy = this.dedicated(database);
-    return this.#copy;
+    return this.#connect();
   }
 
   close(): void {
@@ -60,14 +51,14 @@ export class Upstream {
   }
 
   async #start(): Promise<Open> {
-    const [main, monitor] = await Promise.all([this.#connect(0), this.#connect(0)]);
+    const [main, monitor] = await Promise.all([this.#connect(), this.#connect()]);
     await this.#bill.watch(monitor);
     void monitor.closed.then(() => main.close());
     const table = new CommandTable(await main.send("COMMAND"));
     return { main, monitor, table };
   }
 
-  async #connect(database: number): Promise<RedisConnection> {
+  async #connect(): Promise<RedisConnection> {
     const connection = await RedisConnection.open(this.#address);
     if (this.#closed) {
       connection.close();
@@ -75,7 +66,6 @@ export class Upstream {
     }
     this.#all.add(connection);
     void connection.closed.then(() => this.#all.delete(connection));
-    if (database !== 0) await connection.send("SELECT", String(database));
     return connection;
   }
 }

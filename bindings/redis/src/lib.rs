@@ -8,9 +8,11 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use leasehold::protocol::wire::WireResponse;
-use leasehold::protocol::{Request, Response};
+use leasehold::protocol::{self, Response};
 use leasehold::redis::{self, Prefix, Reply, Step};
+use leasehold::time::Instant;
 use leasehold_records::js::{complaint, record};
+use leasehold_records::number::span;
 use wasm_bindgen::prelude::*;
 
 /// One request on its way to a Redis and back.
@@ -26,11 +28,11 @@ impl RedisCall {
     /// Throws the step that answers a request no host would accept.
     #[wasm_bindgen(constructor)]
     pub fn new(request: &str, prefix: &str, key_locking: bool) -> Result<RedisCall, JsValue> {
-        let request = Request::from_json(request)
+        let asked = protocol::Call::from_json(request)
             .map_err(|invalid| step(Step::Done(Response::Refused(invalid.into()))))?;
         let prefix = Prefix::parse(prefix).map_err(complaint)?;
         Ok(Self {
-            call: redis::Call::new(&prefix, &request, key_locking),
+            call: redis::Call::new(&prefix, asked, key_locking),
         })
     }
 
@@ -41,19 +43,23 @@ impl RedisCall {
     }
 
     /// The next command: at the start, and after a rest.
-    pub fn poll(&mut self) -> JsValue {
-        step(self.call.poll())
+    pub fn poll(&mut self, now_ms: f64) -> JsValue {
+        step(self.call.poll(instant(now_ms)))
     }
 
-    /// Takes the words of a script's answer.
-    pub fn replied(&mut self, words: Vec<String>) -> JsValue {
-        step(self.call.replied(&Reply::Words(words)))
+    /// Takes the words of a reply.
+    pub fn replied(&mut self, now_ms: f64, words: Vec<String>) -> JsValue {
+        step(self.call.replied(instant(now_ms), &Reply::Words(words)))
     }
 
     /// Takes the server's error.
-    pub fn refused(&mut self, error: String) -> JsValue {
-        step(self.call.replied(&Reply::Error(error)))
+    pub fn refused(&mut self, now_ms: f64, error: String) -> JsValue {
+        step(self.call.replied(instant(now_ms), &Reply::Error(error)))
     }
+}
+
+fn instant(millis: f64) -> Instant {
+    Instant::ZERO + span(millis)
 }
 
 fn step(step: Step) -> JsValue {
@@ -66,12 +72,17 @@ fn step(step: Step) -> JsValue {
         Step::Rest { gap, channel } => {
             json.text("type", "rest");
             json.number("gapMs", gap.as_millis_ceil());
-            json.text("channel", &channel);
+            json.optional("channel", channel.as_deref());
         }
-        Step::Send { command, timeout } => {
+        Step::Send {
+            command,
+            timeout,
+            afresh,
+        } => {
             json.text("type", "send");
             json.array("command", command, |json, word| json.quoted(&word));
             json.number("timeoutMs", timeout.as_millis_ceil());
+            json.flag("afresh", afresh);
         }
     })
 }

@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use leasehold::protocol::{Operation, Request, Response};
+use leasehold::protocol::{self, Code, List, Operation, Response, Watch};
 use leasehold::redis::{Call, Prefix, Reply, Step, channel};
-use leasehold::time::Span;
+use leasehold::time::{Instant, Span};
 
 use crate::bytes::Bytes;
 use crate::sample;
@@ -34,25 +34,32 @@ pub const ERRORS: [&str; 18] = [
 
 const KINDS: [&str; 6] = ["string", "hash", "list", "set", "stream", "value"];
 
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 20] = [
     "cancelled",
+    "done",
+    "entered",
+    "entries-full",
+    "fences-exhausted",
+    "fingerprint",
+    "finished",
     "foreign",
-    "free",
+    "granted",
     "granted",
     "held",
-    "info",
+    "listed",
     "not-holder",
+    "queued",
     "queued",
     "released",
     "renewed",
     "revoked",
-    "too-many-waiters",
-    "granted",
-    "queued",
+    "same",
+    "state",
 ];
 
-/// No server can make a call send more than this between two pauses.
-const MOST_SENDS: usize = 8;
+/// No server can make a call send more than this between two pauses: a list goes through the names
+/// in eight steps, and every script may go by hash and as text, with the flag and without.
+const MOST_SENDS: usize = 14;
 
 /// The longest pause: a gap of 1.5 s, a tenth longer at random, with room for rounding.
 const LONGEST_GAP: Span = Span::from_millis(1_651);
@@ -60,29 +67,39 @@ const LONGEST_GAP: Span = Span::from_millis(1_651);
 /// Drives one call to its end, or until the bytes are used up.
 pub fn run(data: &[u8], seen: &mut Seen) {
     let mut bytes = Bytes::new(data);
-    let request = sample::request(&mut bytes);
     let prefix = match bytes.below(4) {
         0 => Prefix::parse(&bytes.text(70)).unwrap_or_else(|_| Prefix::standard()),
         _ => Prefix::standard(),
     };
-    let mut call = Call::new(&prefix, &request, bytes.once_in(2));
-    let waits =
-        matches!(&request.operation, Operation::Acquire(acquire) if !acquire.wait.is_zero());
-    seen.note(sample::operation_kind(&request.operation));
-    let hint = channel(&prefix, request.op);
-    assert!(
-        !hint.contains(&request.op.to_hex()),
-        "the channel tells the op"
-    );
-    let mut step = call.poll();
+    let asked = asked(&mut bytes);
+    let (waits, hint) = match &asked {
+        protocol::Call::List(_) => (false, None),
+        protocol::Call::Request(request) => {
+            seen.note(sample::operation_kind(&request.operation));
+            let hint = channel(&prefix, request);
+            assert!(
+                !hint.contains(&request.op.to_hex()),
+                "the channel tells the op"
+            );
+            (!wait(&request.operation).is_zero(), Some(hint))
+        }
+    };
+    let mut call = Call::new(&prefix, asked.clone(), bytes.once_in(2));
+    let mut now = Instant::ZERO;
+    let mut step = call.poll(now);
     let (mut sends, mut rests) = (0, 0);
     loop {
         match step {
-            Step::Send { command, timeout } => {
+            Step::Send {
+                command,
+                timeout,
+                afresh,
+            } => {
                 sends += 1;
                 assert!(sends <= MOST_SENDS, "sent again and again");
                 assert!(!timeout.is_zero());
-                is_a_script_call(&command, &request);
+                assert!(!afresh || rests == 0, "what waits was carried out");
+                is_a_call(&command, &asked);
                 if bytes.is_empty() {
                     return;
                 }
@@ -91,7 +108,8 @@ pub fn run(data: &[u8], seen: &mut Seen) {
                     Reply::Error(text) => text.split(' ').next().unwrap_or_default().to_string(),
                     Reply::Words(words) => words.first().cloned().unwrap_or_default(),
                 };
-                step = call.replied(&reply);
+                now = now + Span::from_millis(bytes.below(50) as u64);
+                step = call.replied(now, &reply);
                 let known = NAMES.contains(&word.as_str())
                     || ERRORS.iter().any(|error| error.starts_with(&word));
                 seen.note((waits, known.then_some(word), step_kind(&step)));
@@ -101,15 +119,41 @@ pub fn run(data: &[u8], seen: &mut Seen) {
             }
             Step::Rest { gap, channel } => {
                 assert!(!gap.is_zero() && gap <= LONGEST_GAP, "{gap:?}");
-                assert_eq!(channel, hint);
+                assert!(channel.is_none() || channel == hint);
                 assert!(waits, "only who is willing to wait waits");
                 (sends, rests) = (0, rests + 1);
                 seen.note(("rests", roughly(rests), gap.as_micros().ilog2()));
-                step = call.poll();
+                now = now + if bytes.once_in(3) { Span::ZERO } else { gap };
+                step = call.poll(now);
             }
             Step::Done(response) => return can_travel(response),
             Step::Failed => return,
         }
+    }
+}
+
+fn asked(bytes: &mut Bytes) -> protocol::Call {
+    if bytes.once_in(8) {
+        return protocol::Call::List(List {
+            prefix: bytes.text(8),
+            after: bytes.once_in(2).then(|| word(bytes)),
+        });
+    }
+    let mut request = sample::request(bytes);
+    if bytes.once_in(8) {
+        request.operation = Operation::Watch(Watch {
+            after: None,
+            wait: sample::wait(bytes),
+        });
+    }
+    protocol::Call::Request(request)
+}
+
+fn wait(operation: &Operation) -> Span {
+    match operation {
+        Operation::Acquire(acquire) => acquire.wait,
+        Operation::Watch(watch) => watch.wait,
+        _ => Span::ZERO,
     }
 }
 
@@ -125,42 +169,53 @@ fn step_kind(step: &Step) -> &'static str {
     }
 }
 
-fn is_a_script_call(command: &[String], request: &Request) {
+fn is_a_call(command: &[String], asked: &protocol::Call) {
     let [name, script, count, rest @ ..] = command else {
-        panic!("no script call: {command:?}");
+        panic!("no call: {command:?}");
     };
     match name.as_str() {
         "EVAL" => assert!(script.len() > 40),
         "EVALSHA" => assert_eq!(script.len(), 40),
+        "SCAN" => {
+            assert!(matches!(asked, protocol::Call::List(_)));
+            assert!(script.bytes().all(|byte| byte.is_ascii_digit()));
+            return;
+        }
         other => panic!("{other}"),
     }
     let count: usize = count.parse().expect("how many keys");
-    assert!((1..=4).contains(&count) && count <= rest.len());
-    let place = ["{k:", request.key.as_str(), "}:"].concat();
-    assert!(rest[..count].iter().all(|key| key.contains(&place)));
-    assert!(rest.len() - count <= 9);
+    assert!(count.is_multiple_of(2) && count <= rest.len());
+    if let protocol::Call::Request(request) = asked {
+        let place = ["{k:", request.key.as_str(), "}:"].concat();
+        assert_eq!(count, 2);
+        assert!(rest[..count].iter().all(|key| key.contains(&place)));
+    }
+    assert!(rest.len() - count <= 20);
 }
 
 /// An answer says no more than the reply did, and a refusal is in our words.
 fn is_told_by(response: &Response, reply: &Reply) {
     match (response, reply) {
         (Response::Granted(granted), Reply::Words(words)) => {
-            let [_, lease, fence, left, _, _, replayed] = &words[..] else {
+            let [_, lease, fence, _, left, _, _, replayed] = &words[..] else {
                 panic!("a grant of {words:?}");
             };
             assert_eq!(granted.lease.to_hex(), lease.to_lowercase());
             assert_eq!(fence.parse(), Ok(granted.fence));
-            assert!(granted.ttl <= millis(left));
+            assert!(granted.ttl <= micros(left));
             assert_eq!(granted.replayed, replayed == "1");
-            assert!(granted.waited.is_zero() || !granted.replayed);
         }
-        (Response::Renewed { ttl, .. }, Reply::Words(words)) => assert!(*ttl <= millis(&words[1])),
+        (Response::Renewed { ttl, .. }, Reply::Words(words)) => assert!(*ttl <= micros(&words[1])),
         (Response::Refused(refusal), _) => {
             // What is a part of the program quotes nothing.
             assert!(matches!(refusal.reason, Cow::Borrowed(_)));
             assert!(match &refusal.message {
                 Cow::Borrowed(text) => !text.is_empty(),
-                Cow::Owned(text) => names_a_kind(text),
+                Cow::Owned(text) => match refusal.code {
+                    Code::Denied => text.starts_with("The user may not run "),
+                    Code::Invalid => true,
+                    Code::Unavailable => names_a_kind(text),
+                },
             });
         }
         (_, Reply::Error(text)) => panic!("{response:?} out of the error {text:?}"),
@@ -176,8 +231,8 @@ fn names_a_kind(text: &str) -> bool {
     })
 }
 
-fn millis(word: &str) -> Span {
-    Span::from_millis(word.parse().expect("milliseconds"))
+fn micros(word: &str) -> Span {
+    Span::from_micros(word.parse().expect("microseconds"))
 }
 
 fn can_travel(response: Response) {
@@ -200,40 +255,67 @@ fn fitting(bytes: &mut Bytes) -> Vec<String> {
     let name = bytes.pick(&NAMES);
     let lease = |bytes: &mut Bytes| sample::lease_of(sample::op(bytes)).to_hex();
     let mut words = vec![name.to_string()];
+    let mut numbers = |bytes: &mut Bytes, count: usize| {
+        words.extend((0..count).map(|_| number(bytes)));
+    };
     match name {
+        "done" => {
+            numbers(bytes, 3);
+            words.push(bytes.pick(&["null", "%22x%22", "{", "~"]).to_string());
+        }
         "granted" => {
             words.push(lease(bytes));
-            words.extend((0..4).map(|_| number(bytes)));
+            words.extend((0..5).map(|_| number(bytes)));
             words.push(["0", "1"][bytes.below(2)].to_string());
         }
         "foreign" => words.push(match bytes.below(8) {
             index if index < KINDS.len() => KINDS[index].to_string(),
             _ => word(bytes),
         }),
-        "held" => words.extend([word(bytes), number(bytes)]),
-        "info" => words.extend([word(bytes), number(bytes), number(bytes), number(bytes)]),
-        "not-holder" => {
-            words.push(bytes.pick(&["c", "e", "f", "r", "t", "v", "?"]).to_string());
-            words.extend(about(bytes));
-        }
-        "released" => words.extend(about(bytes)),
-        "queued" => words.extend([number(bytes), number(bytes), number(bytes)]),
-        "renewed" => {
+        "held" => {
+            words.extend([optional(bytes, word), optional(bytes, number)]);
             words.extend([number(bytes), number(bytes)]);
-            words.extend(about(bytes));
         }
-        "revoked" => words.push(["0", "1"][bytes.below(2)].to_string()),
+        "listed" => words.extend((0..bytes.below(3)).flat_map(|_| state(bytes))),
+        "not-holder" => {
+            let ends = ["c", "e", "f", "r", "t", "v", "?"];
+            words.push(bytes.pick(&ends).to_string());
+            words.push(optional(bytes, number));
+        }
+        "queued" => numbers(bytes, 2),
+        "renewed" => numbers(bytes, 3),
+        "revoked" => numbers(bytes, 1),
+        "same" => words.push(optional(bytes, number)),
+        "state" => words = state(bytes),
         _ => {}
     }
     words
 }
 
-/// The fence that the request named: none, or not even the word for none.
-fn about(bytes: &mut Bytes) -> Option<String> {
-    match bytes.below(4) {
-        0 => None,
-        1 => Some(String::new()),
-        _ => Some(number(bytes)),
+/// A key's state, of one holder at most.
+fn state(bytes: &mut Bytes) -> Vec<String> {
+    let mut words = vec!["state".to_string(), number(bytes), number(bytes)];
+    if bytes.once_in(2) {
+        words.push("~".to_string());
+    } else {
+        words.extend((0..3).map(|_| number(bytes)));
+    }
+    let holders = bytes.below(2);
+    words.push(holders.to_string());
+    if holders > 0 {
+        words.push(word(bytes));
+        words.extend((0..5).map(|_| number(bytes)));
+        let entries = bytes.below(2);
+        words.push(entries.to_string());
+        words.extend((0..2 * entries).map(|_| word(bytes)));
+    }
+    words
+}
+
+fn optional(bytes: &mut Bytes, read: fn(&mut Bytes) -> String) -> String {
+    match bytes.below(3) {
+        0 => "~".to_string(),
+        _ => read(bytes),
     }
 }
 

@@ -17,7 +17,7 @@ import {
   required,
   type Table,
 } from "../lease/check.js";
-import { unref } from "../lease/clock.js";
+import { type Clock, systemClock, unref } from "../lease/clock.js";
 import { deferred } from "../lease/deferred.js";
 import { BackendError } from "../lease/errors.js";
 import { failureOf } from "../lease/failure.js";
@@ -92,8 +92,14 @@ export function redis(options: RedisOptions): LeaseBackend {
 type Step =
   | { readonly type: "done"; readonly response: WireResponse }
   | { readonly type: "failed"; readonly word?: string }
-  | { readonly type: "rest"; readonly gapMs: number; readonly channel: string }
-  | { readonly type: "send"; readonly command: string[]; readonly timeoutMs: number };
+  | { readonly type: "rest"; readonly gapMs: number; readonly channel?: string }
+  | {
+      readonly type: "send";
+      readonly command: string[];
+      readonly timeoutMs: number;
+      /** Whether nothing of the call was carried out before. */
+      readonly afresh: boolean;
+    };
 
 class RedisHost implements LeaseBackend {
   readonly capabilities: Capabilities = {
@@ -115,15 +121,16 @@ class RedisHost implements LeaseBackend {
     this.#keeps = allowEviction;
   }
 
-  async call(request: WireRequest, { signal }: CallOptions): Promise<WireResponse> {
+  async call(request: WireRequest, options: CallOptions): Promise<WireResponse> {
+    const { signal, resending, clock = systemClock } = options;
     if (!this.#keeps && request.operation === "acquire") {
       await this.#refuseEviction(signal);
     }
     const begun = this.#begin(request);
     if (!(begun instanceof RedisCall)) return begun.response;
-    const waker = new Waker(this.#connection, signal);
+    const waker = new Waker(this.#connection, signal, clock);
     try {
-      let step: Step = begun.poll();
+      let step: Step = begun.poll(clock.monotonic());
       for (;;) {
         switch (step.type) {
           case "done":
@@ -132,10 +139,11 @@ class RedisHost implements LeaseBackend {
             throw unclear(step.word);
           case "rest":
             await waker.rest(step.gapMs, step.channel);
-            step = begun.poll() as Step;
+            step = begun.poll(clock.monotonic()) as Step;
             break;
           case "send":
-            step = await this.#exchange(begun, step.command, step.timeoutMs, signal);
+            if (step.afresh) resending?.();
+            step = await this.#exchange(begun, step, signal, clock);
         }
       }
     } finally {
@@ -175,12 +183,12 @@ class RedisHost implements LeaseBackend {
 
   async #exchange(
     call: RedisCall,
-    command: string[],
-    timeoutMs: number,
+    { command, timeoutMs }: Extract<Step, { type: "send" }>,
     outer: AbortSignal,
+    clock: Clock,
   ): Promise<Step> {
     const { signal, abort, unlink } = follower(outer);
-    const timer = setTimeout(abort, timeoutMs);
+    const timer = clock.setTimeout(abort, timeoutMs);
     unref(timer);
     let reply: unknown;
     try {
@@ -188,17 +196,22 @@ class RedisHost implements LeaseBackend {
     } catch (error) {
       if (BackendError.is(error)) throw error;
       if (isServersWord(error)) {
-        const step = call.refused(error.message) as Step;
+        const step = call.refused(clock.monotonic(), error.message) as Step;
         const [word = ""] = error.message.split(" ", 1);
         return step.type === "failed" ? { ...step, word } : step;
       }
       throw noAnswer(error);
     } finally {
-      clearTimeout(timer);
+      clock.clearTimeout(timer);
       unlink();
     }
-    return call.replied(Array.isArray(reply) ? reply.map(String) : []);
+    return call.replied(clock.monotonic(), words(reply));
   }
+}
+
+/** The words of a reply, those of lists inside of it in their place. */
+function words(reply: unknown): string[] {
+  return Array.isArray(reply) ? reply.flat(Infinity).map(String) : [];
 }
 
 /** The word that an error begins with is the server's own, and no secret. */
@@ -218,34 +231,38 @@ function isServersWord(error: unknown): error is { message: string } {
   return typeof message === "string" && /^[A-Z]{2,} /.test(message);
 }
 
-/** Lets a waiter rest until its time is up or a message comes in. Listens from the first rest on. */
+/** Lets a waiter rest until its time is up or a message comes in. Listens from the first channel on. */
 class Waker {
   readonly #connection: RedisConnection;
   readonly #signal: AbortSignal;
+  readonly #clock: Clock;
   #listening: Follower | undefined;
   #hinted = false;
   #wake: (() => void) | undefined;
 
-  constructor(connection: RedisConnection, signal: AbortSignal) {
+  constructor(connection: RedisConnection, signal: AbortSignal, clock: Clock) {
     this.#connection = connection;
     this.#signal = signal;
+    this.#clock = clock;
   }
 
-  async rest(gapMs: number, channel: string): Promise<void> {
-    this.#listen(channel);
-    if (!this.#hinted) {
-      const { promise, resolve } = deferred<void>();
+  /** Without a channel, messages that come in count for the next rest. */
+  async rest(gapMs: number, channel: string | undefined): Promise<void> {
+    const { promise, resolve } = deferred<void>();
+    if (channel !== undefined) {
+      this.#listen(channel);
+      if (this.#hinted) resolve();
       this.#wake = resolve;
-      const timer = setTimeout(resolve, gapMs);
-      unref(timer);
-      try {
-        await abortable(promise, this.#signal);
-      } finally {
-        clearTimeout(timer);
-        this.#wake = undefined;
-      }
     }
-    this.#hinted = false;
+    const timer = this.#clock.setTimeout(resolve, gapMs);
+    unref(timer);
+    try {
+      await abortable(promise, this.#signal);
+    } finally {
+      this.#clock.clearTimeout(timer);
+      this.#wake = undefined;
+    }
+    if (channel !== undefined) this.#hinted = false;
   }
 
   /** Nobody rests any more. */

@@ -1,3 +1,5 @@
+import type { Clock } from "./clock.js";
+
 /** What a host can be asked. */
 export const OPERATIONS = [
   "acquire",
@@ -207,6 +209,13 @@ export interface CallOptions {
   readonly timeoutMs: number;
   /** Whether to rebuild the way to the host first: earlier attempts came to nothing. */
   readonly rebind: boolean;
+  /**
+   * To be called when an answer has proved that nothing of what was sent so far was carried out, and
+   * just before it is sent again: a grant then counts from there. To be left alone if in doubt.
+   */
+  readonly resending?: () => void;
+  /** The caller's time and timers; the runtime's own by default. */
+  readonly clock?: Clock;
 }
 
 /** Carries requests to whatever decides who holds a key. Bring your own, or take one of ours. */

@@ -48,7 +48,12 @@ export class Questions {
     const timeoutMs = limits.timeoutMs ?? waitMs + opTimeoutMs();
     const request: WireRequest = { v: 1, ...question, op: randomOp() };
     const controller = new AbortController();
-    const attempt = { signal: controller.signal, timeoutMs, rebind: false };
+    const attempt = {
+      signal: controller.signal,
+      timeoutMs,
+      rebind: false,
+      clock: this.clock,
+    };
     try {
       const text = await this.#whileOpen((closed) =>
         limited(

@@ -614,7 +614,8 @@ export class Session {
     const controller = new AbortController();
     this.#attempts.set(attempt, controller);
     const { signal } = controller;
-    ask(this.#around.host, request, { signal, timeoutMs, rebind }).then(
+    const { host, clock } = this.#around;
+    ask(host, request, { signal, timeoutMs, rebind, clock }).then(
       (response) => this.#answered(attempt, response),
       (error: BackendError) => this.#failed(attempt, error),
     );

@@ -4,10 +4,11 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { after, before, describe, test } from "node:test";
 import { Redis } from "ioredis";
-import { LeaseClient, LeaseError } from "leasehold";
+import { type LeaseBackend, LeaseClient, LeaseError, type WireRequest } from "leasehold";
 import { ioredis } from "leasehold/ioredis";
 import { RedisConnection } from "../../rest-endpoint/redis.ts";
 import { RedisServer } from "../../rest-endpoint/server-process.ts";
+import { op } from "../contract/wrappers.ts";
 import { leaseError } from "../support/bench.ts";
 import { freshKey, LONG, record } from "./subject.ts";
 
@@ -38,14 +39,14 @@ describe("Redis permissions", () => {
     await server.close();
   });
 
-  /** Leases as a user who is allowed this. */
-  async function leasesOf(user: string, allowed: readonly string[]): Promise<LeaseClient> {
+  /** The server as a host for a user who is allowed this. */
+  async function hostOf(user: string, allowed: readonly string[]): Promise<LeaseBackend> {
     const made = await direct.send("ACL", "SETUSER", user, "on", ">secret", ...allowed);
     assert.equal(made.kind, "simple", JSON.stringify(made));
     const client = new Redis({ port: server.port, username: user, password: "secret" });
     client.on("error", () => {});
     clients.push(client);
-    return new LeaseClient(ioredis(client));
+    return ioredis(client);
   }
 
   /** A wait that the server knows of, or what it fails with. */
@@ -60,12 +61,12 @@ describe("Redis permissions", () => {
   }
 
   /** Everything there is to a lease. */
-  async function useAll(leases: LeaseClient): Promise<void> {
+  async function useAll(host: LeaseBackend): Promise<void> {
+    const leases = new LeaseClient(host);
     const key = freshKey();
     const foreign = freshKey();
-    // A fence from the future, and a record that is somebody else's.
-    await direct.send("SET", record(key, "fence"), "9000000000000000");
-    await direct.send("SET", record(foreign, "lease"), "a user's text");
+    // A record that is somebody else's.
+    await direct.send("RPUSH", record(foreign), "a user's text");
     const refused = leases.acquire(foreign);
     await assert.rejects(refused, (error: Error) => {
       if (LeaseError.is(error) && error.code === "DENIED") throw error;
@@ -90,10 +91,20 @@ describe("Redis permissions", () => {
     gone.abort(new Error("enough"));
     await assert.rejects(given, /enough/);
     assert.ok(held.held);
+    const send = async (request: WireRequest) => {
+      const answer = await op.send(host, request);
+      if (answer.outcome === "refused") throw Object.assign(new Error(answer.message), answer);
+    };
+    const first = op.acquire(freshKey());
+    await send(first);
+    const entry = { ...op.release(first), operation: "entry", name: "n" } as const;
+    await send({ ...entry, value: "1", number: 1 });
+    await send({ ...entry, number: 2 });
+    await send({ v: 1, operation: "list", key: "", op: first.op, prefix: "" });
   }
 
   test("the documented rules are enough", async () => {
-    await useAll(await leasesOf("all", rules));
+    await useAll(await hostOf("all", rules));
   });
 
   test("each missing command is DENIED at once, by its name", async () => {
@@ -101,13 +112,13 @@ describe("Redis permissions", () => {
     for (const command of commands) {
       // A script that is known needs no EVAL.
       await direct.send("SCRIPT", "FLUSH");
-      const leases = await leasesOf(
+      const host = await hostOf(
         `without-${command.slice(1)}`,
         rules.filter((rule) => rule !== command),
       );
-      const used = useAll(leases).then(() => assert.fail(`nothing needs ${command}`));
-      await assert.rejects(used, (error: Error) => {
-        leaseError("DENIED", { reason: "not-permitted" })(error);
+      const used = useAll(host).then(() => assert.fail(`nothing needs ${command}`));
+      await assert.rejects(used, (error: Error & { code?: unknown; reason?: unknown }) => {
+        assert.deepEqual([error.code, error.reason], ["DENIED", "not-permitted"], String(error));
         assert.ok(error.message.includes(` run ${command.slice(1).toUpperCase()}:`), error.message);
         return true;
       });
@@ -115,10 +126,11 @@ describe("Redis permissions", () => {
   });
 
   test("keys that are not allowed are DENIED at once", async () => {
-    const leases = await leasesOf(
+    const host = await hostOf(
       "without-keys",
       rules.map((rule) => (rule.startsWith("~") ? "~other:*" : rule)),
     );
+    const leases = new LeaseClient(host);
     await assert.rejects(leases.acquire(freshKey()), (error: Error) => {
       leaseError("DENIED", { reason: "not-permitted" })(error);
       assert.match(error.message, /may not touch the keys/);

@@ -4,7 +4,7 @@ import type { RestEndpoint } from "../../rest-endpoint/endpoint.ts";
 import type { Fault, FaultKind, FaultRule } from "../../rest-endpoint/faults.ts";
 import { eventually, suite } from "../../rest-endpoint/harness.ts";
 import { leaseError } from "../support/bench.ts";
-import { ask, client, freshKey, LONG, record } from "./subject.ts";
+import { client, documentOf, freshKey, LONG } from "./subject.ts";
 
 const redis = suite();
 
@@ -39,8 +39,7 @@ async function warm(): Promise<RestEndpoint> {
 }
 
 /** The fence of the newest grant, as stored. */
-const newest = async (key: string) =>
-  BigInt((await ask(redis.direct, "GET", record(key, "fence"))) ?? 0);
+const newest = async (key: string) => BigInt((await documentOf(redis.direct, key))?.fence ?? 0);
 
 /** Waits until every request that met such a fault has been dealt with, awaited or not. */
 function carriedOut(endpoint: RestEndpoint, kind: FaultKind): Promise<void> {
@@ -150,7 +149,7 @@ for (const [name, fault] of FAULTS) {
       abort.abort(new Error("enough"));
       await assert.rejects(waiting, /enough/);
       await eventually("it has left", async () => {
-        return (await ask(redis.direct, "ZCARD", record(key, "queue"))) === "0";
+        return (await documentOf(redis.direct, key))?.queue.length === 0;
       });
       await lease.release();
     });

@@ -14,7 +14,7 @@ import { suite } from "../../rest-endpoint/harness.ts";
 import { RedisServer } from "../../rest-endpoint/server-process.ts";
 import { leaseError } from "../support/bench.ts";
 import { RedisCluster } from "./cluster.ts";
-import { ask, client, freshKey, LONG, record, stored } from "./subject.ts";
+import { ask, client, documentOf, freshKey, LONG, record, stored } from "./subject.ts";
 
 const redis = suite();
 
@@ -143,7 +143,7 @@ describe("Redis set-up: clients", () => {
     const leases = new LeaseClient(upstash({ redis: existing }));
     const key = freshKey();
     const lease = await leases.acquire(key, { ttlMs: LONG });
-    assert.equal(await ask(redis.direct, "GET", record(key, "fence")), String(lease.fence));
+    assert.equal((await documentOf(redis.direct, key))?.fence, String(lease.fence));
     // Its client tells about itself in headers of its own.
     const told = endpoint.requests.all.map(({ headers }) => Object.keys(headers));
     assert.ok(told.flat().every((name) => !name.startsWith("upstash-telemetry")));

@@ -12,13 +12,16 @@ import { client, freshKey, LONG, stored } from "./subject.ts";
 
 const redis = suite();
 
+/** What the script says of a key that nobody ever held. */
+const FREE = ["state", "0", "0", "~", "0"];
+
 /** Where a request goes, and with which token. */
 async function target(env: Record<string, unknown>): Promise<string> {
   let seen = "";
   const spy: typeof fetch = async (input, init) => {
     const { authorization } = (init?.headers ?? {}) as Record<string, string>;
     seen = `${String(input)} ${authorization}`;
-    return Response.json({ result: ["free"] });
+    return Response.json({ result: FREE });
   };
   await new LeaseClient(upstashFromEnv(env, { fetch: spy })).inspect("k");
   return seen;
@@ -151,7 +154,7 @@ describe("Redis settings: URL, token, prefix", () => {
   });
 
   test("the prefix is 1 to 64 characters that are safe in a channel's name", async () => {
-    const host = (prefix: string) => redisHost({ prefix, send: async () => ["free"] });
+    const host = (prefix: string) => redisHost({ prefix, send: async () => FREE });
     for (const prefix of ["a", "Az09_.:-", "x".repeat(64), "..", "v1:leases"]) {
       assert.equal(await new LeaseClient(host(prefix)).inspect("k"), undefined);
     }

@@ -31,9 +31,36 @@ export function client(endpoint: RestEndpoint, options: ClientOptions = {}): Lea
   return new LeaseClient(upstash({ url: endpoint.url, token: endpoint.token, ...over }), rest);
 }
 
-/** The names of a key's records, as documented in the core. */
-export function record(key: string, what: "lease" | "fence" | "queue" | "presence"): string {
+/** The name of a key's document, or of its entries. */
+export function record(key: string, what: "lease" | "entries" = "lease"): string {
   return `leasehold:{k:${key}}:${what}`;
+}
+
+/** What a key's document says, as the script tells its form. */
+export interface Document {
+  /** The last fence. */
+  readonly fence: string;
+  /** What stands for the ops of those who wait, first in turn first. */
+  readonly queue: readonly string[];
+  /** How many ops are remembered. */
+  readonly remembered: number;
+}
+
+/** A key's document, if there is one. */
+export async function documentOf(
+  direct: RedisConnection,
+  key: string,
+): Promise<Document | undefined> {
+  const stored = await ask(direct, "GET", record(key));
+  if (stored === null) return undefined;
+  const [head = "", , queue = "", past = ""] = stored.split("\n");
+  const [, , fence = ""] = head.split(" ");
+  const rows = queue.match(/.{36}/g) ?? [];
+  return {
+    fence,
+    queue: rows.map((row) => row.slice(0, 16)),
+    remembered: past.length / 97,
+  };
 }
 
 /** A reply as text: what is stored, a number's digits, or an error's words. */
@@ -48,6 +75,22 @@ export function text(reply: Reply | undefined): string | null {
       return reply.text;
     default:
       throw new Error(`no single value: ${reply?.kind}`);
+  }
+}
+
+/** A reply as clients hand it out: errors thrown, everything else as a value. */
+export function value(reply: Reply): unknown {
+  switch (reply.kind) {
+    case "error":
+      throw new Error(reply.text);
+    case "simple":
+      return reply.text;
+    case "integer":
+      return Number(reply.digits);
+    case "bulk":
+      return reply.bytes === null ? null : String(reply.bytes);
+    case "array":
+      return reply.items === null ? null : reply.items.map(value);
   }
 }
 

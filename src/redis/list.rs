@@ -1,0 +1,113 @@
+//! Which keys there are: the database's names are gone through, and the documents found are read.
+
+use alloc::string::{String, ToString};
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::answer::states;
+use super::command::{Invocation, Prefix};
+use crate::name::Key;
+use crate::protocol::{Field, Invalid, List, Response};
+
+/// How many names are looked at in the first step. It doubles as long as nothing is found.
+const FIRST_COUNT: u32 = 100;
+
+/// How often it doubles.
+const MAX_DOUBLINGS: u32 = 3;
+
+/// How many steps there are at most before an answer.
+const MAX_SCANS: u32 = 8;
+
+/// A list on its way.
+#[derive(Debug)]
+pub(super) struct Listing {
+    prefix: Prefix,
+    pattern: String,
+    /// Where the server is to go on, in its own words; zero at the start and at the end.
+    cursor: String,
+    scans: u32,
+    /// The keys found, and how to read them.
+    found: Option<(Vec<Key>, Invocation)>,
+}
+
+impl Listing {
+    /// # Errors
+    /// [`Invalid`] unless it goes on where an answer of ours ended.
+    pub fn new(prefix: &Prefix, list: &List) -> Result<Self, Invalid> {
+        let cursor = list.after.clone().unwrap_or_else(|| "0".to_string());
+        if !is_cursor(&cursor) {
+            return Err(Invalid::new(
+                Field::After,
+                "must be what an earlier answer said",
+            ));
+        }
+        let mut prefixed = String::new();
+        for char in list.prefix.chars() {
+            if matches!(char, '*' | '?' | '[' | ']' | '\\') {
+                prefixed.push('\\');
+            }
+            prefixed.push(char);
+        }
+        prefixed.push('*');
+        Ok(Self {
+            prefix: prefix.clone(),
+            pattern: prefix.document(&prefixed),
+            cursor,
+            scans: 0,
+            found: None,
+        })
+    }
+
+    /// The next command.
+    pub fn command(&self, by_text: bool, key_locking: bool) -> Vec<String> {
+        if let Some((_, invocation)) = &self.found {
+            return invocation.command(by_text, key_locking);
+        }
+        let count = FIRST_COUNT << self.scans.min(MAX_DOUBLINGS);
+        vec![
+            "SCAN".to_string(),
+            self.cursor.clone(),
+            "MATCH".to_string(),
+            self.pattern.clone(),
+            "COUNT".to_string(),
+            count.to_string(),
+        ]
+    }
+
+    /// Takes the reply: the response, or none if there is another command; `None` if it is no
+    /// reply to the last command.
+    pub fn replied(&mut self, words: &[String]) -> Option<Option<Response>> {
+        let states = match self.found.take() {
+            Some((keys, _)) => states(&keys, words)?,
+            None if self.scanned(words)? => return Some(None),
+            None => Vec::new(),
+        };
+        Some(Some(Response::Listed {
+            states,
+            after: (self.cursor != "0").then(|| self.cursor.clone()),
+        }))
+    }
+
+    /// Takes what a step has found; whether there is another command.
+    fn scanned(&mut self, words: &[String]) -> Option<bool> {
+        let (cursor, names) = words.split_first()?;
+        is_cursor(cursor).then_some(())?;
+        self.cursor.clone_from(cursor);
+        self.scans += 1;
+        let key = |name: &String| Key::parse(self.prefix.key(name)?).ok();
+        let mut keys: Vec<Key> = names.iter().filter_map(key).collect();
+        keys.sort_unstable();
+        // The same name may come more than once.
+        keys.dedup();
+        if keys.is_empty() {
+            return Some(self.cursor != "0" && self.scans < MAX_SCANS);
+        }
+        let reading = Invocation::list(&self.prefix, &keys);
+        self.found = Some((keys, reading));
+        Some(true)
+    }
+}
+
+fn is_cursor(word: &str) -> bool {
+    !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
+}

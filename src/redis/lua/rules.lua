@@ -1,0 +1,191 @@
+local time
+
+local function changed(r, at) r.revision = math.max(r.revision + 1, at) end
+
+-- Puts a row in front of the memory. An op that falls off its end too young costs offers.
+local function remember(r, state, op, lease, fence, by, at)
+  local gone = field(r.past, (MOST - 1) * PAST + 1, AT, PAST + 1)
+  if gone ~= '' then r.offers = math.max(r.offers, (tonumber(gone) or FOREVER) + MEMORY) end
+  r.past = table.concat({ state, op, lease, string.format('%16s', fence), by, at,
+    string.sub(r.past, 1, (MOST - 1) * PAST) })
+end
+
+local function end_grant(r, i, state, by, at)
+  local grant = parse_grant(table.remove(r.grants, i))
+  remember(r, state, grant.op, grant.lease, grant.fence, by or NOBODY, at or stamp(now))
+  r.ended = r.ended or {}
+  r.ended[#r.ended + 1] = grant
+  r.freed = true
+end
+
+-- Takes the row that begins at `i` out of the queue.
+local function leave(r, i)
+  r.queue = string.sub(r.queue, 1, i - 1) .. string.sub(r.queue, i + PLACE)
+  if i == 1 then r.freed = true end
+end
+
+-- Brings the key up to the time, which never runs backwards. Whoever looks later finds the same
+-- changes and counts the same revisions, so that they need not be stored.
+local function settle(r)
+  time = time or given ~= '' and { 0, given } or redis.call('TIME')
+  now = math.max(time[1] * 1000000 + time[2], r.at)
+  r.at = now
+  r.offers = math.min(r.offers, now + MEMORY)
+  r.past = string.gsub(r.past, string.rep('%?', 16), stamp(now))
+  while r.past ~= '' and tonumber(string.sub(r.past, AT - PAST - 1)) + MEMORY <= now do
+    r.past = string.sub(r.past, 1, -PAST - 1)
+  end
+  for i = #r.grants, 1, -1 do
+    local expires = expiry(r.grants[i])
+    if expires <= now then
+      changed(r, expires)
+      end_grant(r, i, 'e')
+    end
+  end
+  local today = stamp(now)
+  for i = #r.queue - PLACE + 1, 1, -PLACE do
+    local till = field(r.queue, i, TILL, LIMIT)
+    if till < today then
+      changed(r, tonumber(till))
+      leave(r, i)
+    end
+  end
+  if r.done and r.done.till <= now then
+    changed(r, r.done.till)
+    r.done = nil
+  end
+end
+
+local function save(r, timeless)
+  for _, grant in ipairs(r.ended or {}) do drop_entries(grant) end
+  write(r, timeless)
+end
+
+local function granted(r, grant, replayed)
+  return { 'granted', grant.lease, grant.fence, number(grant.slot),
+    number(grant.expires - now), number(grant.term), number(present(r)), replayed }
+end
+
+local function slot_of(line) return tonumber(string.sub(line, 1, 4)) end
+
+-- A grant in the lowest free slot, or in the given one.
+local function grant(r, fields, ttl, slot)
+  if r.fence >= 9007199254740991 then return { 'fences-exhausted' } end
+  r.fence = math.max(r.fence + 1, now)
+  fields.fence, fields.since, fields.seen = number(r.fence), now, 0
+  if r.offers > now then ttl = math.min(ttl, OFFER) end
+  fields.term, fields.expires = ttl, now + ttl
+  local i = 1
+  while r.grants[i] and slot_of(r.grants[i]) < (slot or i) do i = i + 1 end
+  fields.slot = slot or i - 1
+  table.insert(r.grants, i, grant_line(fields))
+  changed(r, now)
+  save(r)
+  return granted(r, fields, '0')
+end
+
+local function extend(r, i, grant, ttl)
+  if now + ttl <= grant.expires then return end
+  grant.expires, grant.term = now + ttl, ttl
+  local lines = grant.entries > 0 and grant.expires + MEMORY > r.kept and entries()
+  if lines then keep_entries(r, lines) end
+  r.grants[i] = grant_line(grant)
+  save(r)
+end
+
+-- The highest fence of those who hold the key.
+local function highest(r)
+  local fence = 0
+  for _, line in ipairs(r.grants) do fence = math.max(fence, tonumber(parse_grant(line).fence)) end
+  return fence > 0 and number(fence) or '~'
+end
+
+local function held(r, limit)
+  local first = r.grants[1] and parse_grant(r.grants[1]) or { holder = '~', fence = '~' }
+  return { 'held', first.holder, first.fence, number(wait_of(r, limit)), number(present(r)) }
+end
+
+local function done(r)
+  return { 'done', r.done.fence, number(now - r.done.since), number(r.done.till - now),
+    r.done.result }
+end
+
+-- The grant that the credential opens, and its position.
+local function opened(r, lease, fence)
+  for i, line in ipairs(r.grants) do
+    if string.find(line, lease, ID, true) == ID then
+      local grant = parse_grant(line)
+      if fence == '~' or grant.fence == fence then return grant, i end
+    end
+  end
+end
+
+local function not_holder(r, lease, fence)
+  local i = row(r.past, PAST, LEASE, lease)
+  while i and fence ~= '~' and tonumber(field(r.past, i, FENCE, BY)) ~= tonumber(fence) do
+    i = row(r.past, PAST, LEASE, lease, i + PAST)
+  end
+  return { 'not-holder', i and string.sub(r.past, i, i) or 'n', highest(r) }
+end
+
+-- How many rows say that `op` ended a grant in this way.
+local function ended_by(r, op, state)
+  local count, i = 0, row(r.past, PAST, BY, op)
+  while i do
+    if string.sub(r.past, i, i) == state then count = count + 1 end
+    i = row(r.past, PAST, BY, op, i + PAST)
+  end
+  return count
+end
+
+-- Whether what is stored with a grant or a result was made of another input.
+local function clashes(stored, finger)
+  return stored ~= nil and finger ~= '~' and stored.finger ~= '~' and stored.finger ~= finger
+end
+
+-- What the acquire or transfer `op` was told, if it has had its outcome.
+local function outcome(r, op)
+  for _, line in ipairs(r.grants) do
+    if string.find(line, op, BORN, true) == BORN then return granted(r, parse_grant(line), '1') end
+  end
+  local i = row(r.past, PAST, OP, op)
+  if not i then return nil end
+  local state, lease = string.sub(r.past, i, i), field(r.past, i, LEASE, FENCE)
+  if lease ~= NOTHING then
+    return { 'granted', lease, string.match(field(r.past, i, FENCE, BY), '%d+'), '0', '0', '0', '0', '1' }
+  end
+  return state == 'c' and { 'cancelled' } or { 'not-holder', state, '~' }
+end
+
+-- Words for all that a key shows; or nothing, and what to answer instead.
+local function state(r)
+  local grants, lines = {}, nil
+  for i, line in ipairs(r.grants) do
+    grants[i] = parse_grant(line)
+    if grants[i].entries > 0 and not lines then
+      local answer
+      lines, answer = entries()
+      if answer then return nil, answer end
+    end
+  end
+  local words = { 'state', number(r.revision), number(present(r)), '~' }
+  if r.done then
+    words[4], words[5], words[6] = r.done.fence, number(now - r.done.since), number(r.done.till - now)
+  end
+  words[#words + 1] = number(#grants)
+  for _, grant in ipairs(grants) do
+    local own = {}
+    for _, line in ipairs(lines or {}) do
+      if line.slot == grant.slot then
+        own[#own + 1] = line.name
+        own[#own + 1] = line.value
+      end
+    end
+    for _, word in ipairs({ grant.holder, grant.fence, number(grant.slot),
+      number(grant.limit), number(now - grant.since), number(grant.expires - now),
+      number(#own / 2), unpack(own) }) do
+      words[#words + 1] = word
+    end
+  end
+  return words
+end

@@ -266,7 +266,7 @@ export function suite(
       const now = { ifAvailable: true };
       const nowShared = { ifAvailable: true, mode: "shared" } as const;
       const mode = (locks: Locks, options: object) =>
-        locks.request(name, options, (lock) => lock && lock.mode);
+        locks.request(name, options, (lock) => lock?.mode ?? null);
       assert.equal(await mode(one, now), "exclusive");
       const alone = await holdLock(one, name);
       for (const locks of [one, other]) {

@@ -20,7 +20,7 @@ const STORAGES = [
 ].filter(({ folder }) => existsSync(folder));
 const CONTENDERS = {
   "hand-written": "HAND_WRITTEN",
-  "hand-written, with alarms": "WITH_ALARM",
+  "hand-written, with alarms": "HAND_WRITTEN_WITH_ALARM",
   leasehold: "LEASEHOLD",
   "leasehold, through its client": "CLIENT",
 };
@@ -38,8 +38,9 @@ for (const storage of STORAGES) {
     entry: new URL("./rpc/objects.ts", import.meta.url),
     durableObjects: {
       LEASEHOLD: "LeaseHost",
+      SHARD: "LeaseShard",
       HAND_WRITTEN: "HandWritten",
-      WITH_ALARM: "HandWrittenWithAlarm",
+      HAND_WRITTEN_WITH_ALARM: "HandWrittenWithAlarm",
     },
   });
   const url = await workers.url();

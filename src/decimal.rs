@@ -1,5 +1,6 @@
 //! Numbers that travel as decimal text: a JavaScript number is not exact above 2^53.
 
+use alloc::string::String;
 use core::fmt;
 
 /// The text is not a decimal number below 2^64.
@@ -20,6 +21,17 @@ pub(crate) fn parse(text: &str) -> Result<u64, ParseDecimalError> {
         return Err(ParseDecimalError);
     }
     text.parse().map_err(|_| ParseDecimalError)
+}
+
+/// A number in decimal, without the formatting machinery: that weighs more than what uses this.
+pub(crate) fn text(number: u64) -> String {
+    let mut digits = if number >= 10 {
+        text(number / 10)
+    } else {
+        String::new()
+    };
+    digits.push(char::from(b'0' + (number % 10) as u8));
+    digits
 }
 
 /// A number of its own kind.

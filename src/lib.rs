@@ -130,6 +130,7 @@ pub mod host;
 pub mod id;
 pub mod invalid;
 pub mod json;
+pub mod layout;
 pub mod name;
 pub mod protocol;
 pub mod redis;

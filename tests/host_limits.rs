@@ -4,6 +4,7 @@ mod common;
 
 use common::hosting::{Server, held, small};
 use common::*;
+use leasehold::host::HostConfig;
 use leasehold::protocol::{Code, Operation, Response};
 
 fn take(server: &mut Server, at: u64, text: &str, bits: u128) -> Response {
@@ -55,14 +56,12 @@ fn live_keys_are_never_forgotten() {
     for (n, text) in ["k", "l", "m"].into_iter().enumerate() {
         take(&mut server, 0, text, 10 + n as u128);
     }
-    for (bits, operation) in [(20, acquire("a", 20, 1_000, 0)), (21, Operation::Cancel)] {
-        let Response::Refused(refusal) = server.ask_about(999, "n", bits, operation) else {
-            panic!("a fourth live key was let in");
-        };
-        assert_eq!(refusal.code, Code::Unavailable);
-        assert_eq!(refusal.reason, "too-many-keys");
-        assert!(refusal.retry_after.is_some());
-    }
+    let Response::Refused(refusal) = take(&mut server, 999, "n", 20) else {
+        panic!("a fourth live key was let in");
+    };
+    assert_eq!(refusal.code, Code::Unavailable);
+    assert_eq!(refusal.reason, "too-many-keys");
+    assert!(refusal.retry_after.is_some());
     // A key with waiters is alive though its holder's term is over.
     server.send(
         999,
@@ -75,6 +74,104 @@ fn live_keys_are_never_forgotten() {
     assert_eq!(take(&mut server, 1_000, "n", 22), granted(22, 2, 1_000));
     assert!(server.store.keys.contains_key(&key("k")));
     assert!(!server.store.keys.contains_key(&key("l")));
+}
+
+#[test]
+fn what_ends_something_is_served_by_a_full_host_too() {
+    let mut server = Server::with(small()); // three keys, and one to spare
+    for (n, text) in ["k", "l", "m"].into_iter().enumerate() {
+        take(&mut server, 0, text, 10 + n as u128);
+    }
+    for round in 0..5_u128 {
+        let text = format!("new {round}");
+        let op = 100 + round;
+        let cancelled = server.ask_about(1, &text, op, Operation::Cancel);
+        assert_eq!(cancelled, Response::Cancelled);
+        let revoked = server.ask_about(2, &text, 200 + round, Operation::Revoke { fence: None });
+        assert_eq!(revoked, Response::Revoked(0));
+        let late = server.ask_about(3, &text, op, acquire("a", op, 1_000, 0));
+        assert_eq!(late, Response::Cancelled, "it was cancelled before it came");
+        assert!(matches!(
+            take(&mut server, 4, "other", 300 + round),
+            Response::Refused(_)
+        ));
+        assert_eq!(server.store.keys.len(), 4);
+    }
+    for (bits, text) in [(10, "k"), (11, "l"), (12, "m")] {
+        assert_eq!(
+            server.ask_about(5, text, 400 + bits, release(bits)),
+            Response::Released { about: None }
+        );
+    }
+    let next = take(&mut server, 6, "other", 500);
+    assert!(matches!(next, Response::Granted(_)), "{next:?}");
+    assert_eq!(server.store.keys.len(), 3);
+}
+
+#[test]
+fn the_keys_of_one_scope_leave_room_for_those_of_the_others() {
+    let config = HostConfig {
+        max_keys: 48,
+        ..small()
+    };
+    let mut server = Server::with(config);
+    server
+        .host
+        .share_among(["orders:", "orders:eu:", "jobs:"].map(String::from));
+    let mut bits = 0;
+    let mut fill = |server: &mut Server, at: u64, prefix: &str| -> u32 {
+        let mut granted = 0;
+        for n in 0..60 {
+            bits += 1;
+            let text = format!("{prefix}{n}-{bits}");
+            match take(server, at, &text, bits) {
+                Response::Granted(_) => granted += 1,
+                Response::Refused(refusal) => assert_eq!(refusal.reason, "too-many-keys"),
+                other => panic!("{other:?}"),
+            }
+        }
+        granted
+    };
+    // Of half of 48 each of four scopes has six; the other half is for whoever comes first.
+    assert_eq!(fill(&mut server, 0, "orders:"), 30);
+    assert_eq!(fill(&mut server, 1, "jobs:"), 6);
+    assert_eq!(fill(&mut server, 2, "orders:eu:"), 6);
+    assert_eq!(fill(&mut server, 3, "anything else"), 6);
+    assert_eq!(fill(&mut server, 4, "orders:"), 0);
+    // All have run out but the memory of them: the room is free again, whoever comes.
+    assert_eq!(fill(&mut server, 2_000, "jobs:"), 30);
+}
+
+#[test]
+fn a_scope_does_not_come_to_more_than_its_share_by_keys_it_had_before() {
+    let config = HostConfig {
+        max_keys: 40,
+        ..small()
+    };
+    let mut server = Server::with(config);
+    server.host.share_among(["orders:"].map(String::from));
+    let text = |n: u128| format!("orders:{n}");
+    for n in 0..40 {
+        take(&mut server, 0, &text(n), 100 + n);
+        server.ask_about(0, &text(n), 200 + n, release(100 + n));
+    }
+    // All are known and idle. Half of 40, and half of the other half, may come back to life.
+    let granted = (0..40).filter(|n| {
+        let answer = take(&mut server, 5_000, &text(*n), 300 + n);
+        matches!(answer, Response::Granted(_))
+    });
+    assert_eq!(granted.count(), 30);
+    let other = take(&mut server, 5_001, "jobs:1", 400);
+    assert!(matches!(other, Response::Granted(_)), "{other:?}");
+}
+
+#[test]
+fn without_scopes_the_whole_room_is_anybodys() {
+    let mut server = Server::with(small());
+    for (n, text) in ["k", "l", "m"].into_iter().enumerate() {
+        let answer = take(&mut server, 0, text, 10 + n as u128);
+        assert!(matches!(answer, Response::Granted(_)));
+    }
 }
 
 #[test]

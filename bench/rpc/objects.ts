@@ -3,8 +3,16 @@
 import { DurableObject } from "cloudflare:workers";
 import { LeaseClient } from "leasehold";
 import { durableObject, type LeaseNamespace } from "leasehold/durable-object";
+import { LeaseHost } from "leasehold/host";
 
 export { LeaseHost } from "leasehold/host";
+
+/** One object for all keys. */
+export class LeaseShard extends LeaseHost {
+  constructor(ctx: DurableObjectState, env: unknown) {
+    super(ctx, env, { shards: 1 });
+  }
+}
 
 interface Row {
   readonly [column: string]: string | number | null;
@@ -135,15 +143,19 @@ export default {
       .slice(1)
       .split("/");
     const [pairs = 0, concurrency = 1, objects = 1] = numbers.map(Number);
-    const isClient = binding === "CLIENT";
-    const namespace = env[isClient ? "LEASEHOLD" : binding];
+    const isHandWritten = binding.startsWith("HAND_WRITTEN");
+    const isShared = objects === 1;
+    const namespace = env[isHandWritten ? binding : isShared ? "SHARD" : "LEASEHOLD"];
     if (namespace === undefined) return new Response("no such binding", { status: 404 });
-    const shard = (key: string) => `${round}-${Number(key) % objects}`;
-    const leases = new LeaseClient(durableObject(namespace, { shard }));
+    const leases = new LeaseClient(durableObject(namespace));
+    const nameFor = (key: string) => {
+      if (isHandWritten) return `${round}-${Number(key) % objects}`;
+      return isShared ? "shard/1/0" : `key/${key}`;
+    };
     const loop = async (key: string) => {
-      const stub: Stub = namespace.get(namespace.idFromName(shard(key)));
+      const stub: Stub = namespace.get(namespace.idFromName(nameFor(key)));
       for (let pair = 0; pair < pairs / concurrency; pair += 1) {
-        await (isClient ? viaClient(leases, key) : viaCalls(stub, key));
+        await (binding === "CLIENT" ? viaClient(leases, key) : viaCalls(stub, key));
       }
     };
     await Promise.all(Array.from({ length: concurrency }, (_, n) => loop(String(n))));

@@ -14,6 +14,8 @@ pub struct HostConfig {
     pub grace: Span,
     /// The most keys remembered, held or not.
     pub max_keys: usize,
+    /// How many more may be remembered only because something of theirs was cancelled or revoked.
+    pub spare_keys: usize,
     /// The most waiters for one key.
     pub max_waiters: usize,
 }
@@ -25,6 +27,7 @@ impl HostConfig {
         offer: Span::from_secs(3),
         grace: Span::from_secs(3),
         max_keys: 100_000,
+        spare_keys: 1_024,
         max_waiters: 1_024,
     };
 

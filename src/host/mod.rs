@@ -6,8 +6,10 @@
 
 mod config;
 mod past;
+mod query;
 mod queue;
 mod record;
+mod shares;
 mod slot;
 mod table;
 
@@ -15,6 +17,7 @@ pub use config::{HostConfig, Margin};
 pub use record::{GrantRecord, KeyRecord, Mutation, Past, Snapshot, WaiterRecord};
 
 use alloc::collections::{BTreeMap, VecDeque};
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::fence::Fence;
@@ -22,6 +25,7 @@ use crate::name::Key;
 use crate::protocol::{Code, Field, Invalid, Operation, Refusal, Request, Response};
 use crate::time::{Instant, Span};
 
+use shares::Shares;
 use slot::{Asked, Slot};
 use table::Table;
 
@@ -56,6 +60,7 @@ pub enum HostOutput {
 /// The lease host's state.
 pub struct Host {
     config: HostConfig,
+    shares: Shares,
     now: Instant,
     table: Table,
     /// Which key each request that is kept waiting waits for.
@@ -106,6 +111,7 @@ impl Host {
         let now = written.map_or(now, |written| now.max(written));
         let mut host = Self {
             config,
+            shares: Shares::default(),
             now,
             table: Table::default(),
             parked: BTreeMap::new(),
@@ -129,6 +135,11 @@ impl Host {
             host.table.book(&key, now);
         }
         host
+    }
+
+    /// Keeps a share of the room for the keys of each of these prefixes, and one for all others.
+    pub fn share_among(&mut self, prefixes: impl IntoIterator<Item = String>) {
+        self.shares = Shares::among(prefixes);
     }
 
     /// Takes one input. An earlier `now` than any before counts as the latest before.
@@ -156,7 +167,10 @@ impl Host {
     fn serve(&mut self, to: ReplyTo, request: Request) {
         let Request { key, op, operation } = request;
         let known = self.table.contains(&key);
-        let has_place = known || (leaves_a_trace(&operation) && self.make_room());
+        if !self.admits(&key, &operation) {
+            return self.effects.reply(to, too_many_keys());
+        }
+        let has_place = known || (leaves_a_trace(&operation) && self.make_room(&operation));
         if !has_place && matches!(operation, Operation::Acquire(_) | Operation::Cancel) {
             return self.effects.reply(to, too_many_keys());
         }
@@ -197,21 +211,42 @@ impl Host {
         }
     }
 
-    /// Room for one more key: where there is none, the key that has been idle for longest is
-    /// forgotten. The floor keeps every later fence above its own.
-    fn make_room(&mut self) -> bool {
-        if self.table.len() < self.config.max_keys {
-            return true;
-        }
-        let Some((key, slot)) = self.table.forget_idle(self.now) else {
-            return false;
+    /// Room for one more key: where there is none, the keys that have been idle for longest are
+    /// forgotten. The floor keeps every later fence above theirs. What only ends something has room
+    /// of its own, and leaves nothing that is not idle.
+    fn make_room(&mut self, operation: &Operation) -> bool {
+        let most = self.config.max_keys;
+        let most = match operation {
+            Operation::Acquire(_) => most,
+            _ => most.saturating_add(self.config.spare_keys),
         };
-        if slot.fence() > self.floor {
-            self.floor = slot.fence();
-            self.effects.persist(Mutation::PutFloor(self.floor));
+        let over = (self.table.len() + 1).saturating_sub(most);
+        if !self.table.has_idle(self.now, over) {
+            return false;
         }
-        self.effects.persist(Mutation::DeleteKey(key));
+        for _ in 0..over {
+            self.forget_idle();
+        }
         true
+    }
+
+    /// Whether the key may become alive, if that is what is asked.
+    fn admits(&mut self, key: &Key, operation: &Operation) -> bool {
+        let room = self.config.max_keys;
+        !matches!(operation, Operation::Acquire(_))
+            || !self.shares.matter(room, &self.table)
+            || self.table.is_alive(key, self.now)
+            || self.shares.admit(room, key, &self.table, self.now)
+    }
+
+    fn forget_idle(&mut self) {
+        if let Some((key, slot)) = self.table.forget_idle(self.now) {
+            if slot.fence() > self.floor {
+                self.floor = slot.fence();
+                self.effects.persist(Mutation::PutFloor(self.floor));
+            }
+            self.effects.persist(Mutation::DeleteKey(key));
+        }
     }
 
     fn gone(&mut self, to: ReplyTo) {
@@ -275,7 +310,8 @@ fn too_many_keys() -> Response {
         ..Refusal::new(
             Code::Unavailable,
             "too-many-keys",
-            "The host has as many live keys as it allows: spread them over more hosts.",
+            "The host has as many live keys as it allows, or as it allows one scope: spread them over \
+             more hosts.",
         )
     })
 }

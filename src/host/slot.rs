@@ -71,13 +71,22 @@ impl Slot {
         });
     }
 
+    pub fn key(&self) -> &Key {
+        &self.key
+    }
+
     pub fn fence(&self) -> Fence {
         self.fence
     }
 
+    /// When the running grant ends unless it is renewed.
+    pub fn expires(&self) -> Option<Instant> {
+        self.grant.as_ref().map(|grant| grant.expires)
+    }
+
     /// When something has to be done that no request will bring about.
     pub fn due(&self) -> Option<Instant> {
-        let expiry = self.grant.as_ref().map(|grant| grant.expires);
+        let expiry = self.expires();
         self.queue
             .due()
             .map(|due| expiry.map_or(due, |expiry| due.min(expiry)))
@@ -89,6 +98,11 @@ impl Slot {
             return None;
         }
         Some(self.grant.as_ref().map_or(now, |grant| grant.expires))
+    }
+
+    /// Whether somebody has an interest in this key now.
+    pub fn is_alive(&self, now: Instant) -> bool {
+        self.idle_from(now).is_none_or(|idle| idle > now)
     }
 
     /// The record to store, if it has changed since this was last asked.

@@ -51,6 +51,15 @@ impl Table {
         self.slots.len()
     }
 
+    pub fn slots(&self) -> impl Iterator<Item = &Slot> {
+        self.slots.values()
+    }
+
+    pub fn is_alive(&self, key: &Key, now: Instant) -> bool {
+        let slot = self.slots.get(&Place::of(key));
+        slot.is_some_and(|slot| slot.is_alive(now))
+    }
+
     pub fn contains(&self, key: &Key) -> bool {
         self.slots.contains_key(&Place::of(key))
     }
@@ -96,6 +105,16 @@ impl Table {
             .first()
             .filter(|(at, _)| *at <= now)
             .map(|(_, key)| key.clone())
+    }
+
+    /// Whether so many keys are idle now.
+    pub fn has_idle(&self, now: Instant, wanted: usize) -> bool {
+        let listed = self.idle.iter().take_while(|(at, _)| *at <= now);
+        let is_idle = |(_, key): &&(Instant, Key)| {
+            let slot = self.slots.get(&Place::of(key));
+            slot.and_then(|slot| slot.indexed.idle) <= Some(now)
+        };
+        listed.filter(is_idle).take(wanted).count() == wanted
     }
 
     /// Takes out the key that has been idle for longest, if any is idle now.

@@ -225,6 +225,7 @@ pub fn contended(ttl_ms: u64) -> (Server, ReplyTo) {
 pub fn small() -> HostConfig {
     HostConfig {
         max_keys: 3,
+        spare_keys: 1,
         max_waiters: 2,
         grace: ms(3_000),
         ..HostConfig::EMBEDDED

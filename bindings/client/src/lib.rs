@@ -6,6 +6,7 @@
 
 extern crate alloc;
 
+mod layout;
 mod record;
 mod settings;
 

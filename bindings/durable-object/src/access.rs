@@ -1,61 +1,108 @@
-//! The secret that lists the tokens, read: one plain token, or JSON.
+//! What a Worker's variables say about access.
 
-use js_sys::{Array, JSON, Reflect};
-use leasehold::access::{Access, Entry, Misconfigured};
-use leasehold::protocol::{Refusal, Response};
+use leasehold::access::{Access, Fault, Flaw, Operator, Origins, Right, not_configured};
+use leasehold::json::Writer;
+use leasehold::protocol::wire::Verb;
+use leasehold::protocol::{Refusal, Request, Response};
 use wasm_bindgen::prelude::*;
 
-/// Why the bearer of this token may not operate on this key, if that is so. Without a key: why the
-/// token is not accepted for any.
+use crate::record::write_request;
+
+/// Who may do what, as the variables say.
 #[wasm_bindgen]
-pub fn denial(secret: Option<String>, bearer: &str, key: Option<String>) -> Option<String> {
-    let refusal = judge(secret.as_deref(), bearer, key.as_deref()).err()?;
-    Some(Response::Refused(refusal).to_json())
+pub struct Door {
+    access: Option<Access>,
+    operator: Option<Operator>,
+    origins: Origins,
+    faults: Vec<Fault>,
 }
 
-fn judge(secret: Option<&str>, bearer: &str, key: Option<&str>) -> Result<(), Refusal> {
-    let access = Access::new(entries(secret.unwrap_or_default().trim())?)?;
-    match key {
-        Some(key) => access.check(bearer, key),
-        None => access.authenticate(bearer),
+#[wasm_bindgen]
+impl Door {
+    /// From `LEASEHOLD_TOKENS`, `LEASEHOLD_OPERATOR_TOKEN` and `LEASEHOLD_ORIGINS`, each of which
+    /// may be undefined.
+    #[wasm_bindgen(constructor)]
+    pub fn new(tokens: &JsValue, operator: &JsValue, origins: &JsValue) -> Self {
+        let mut faults = Vec::new();
+        let mut sound = |faulty: Vec<Fault>| faults.extend(faulty);
+        let access = text(tokens, Fault::of_tokens(None, Flaw::NotText))
+            .and_then(|text| Access::parse(&text.unwrap_or_default()));
+        let operator = text(operator, Fault::of_operator(Flaw::NotText)).and_then(|text| {
+            let operator = text.map(|text| Operator::new(text.trim()));
+            operator.transpose().map_err(Vec::from)
+        });
+        let origins = text(origins, Fault::of_origins(None, Flaw::NotText))
+            .and_then(|text| Origins::parse(&text.unwrap_or_default()));
+        Self {
+            access: access.map_err(&mut sound).ok(),
+            operator: operator.map_err(&mut sound).ok().flatten(),
+            origins: origins.map_err(&mut sound).unwrap_or_default(),
+            faults,
+        }
+    }
+
+    /// Whether there is an operation of this name.
+    pub fn knows(&self, operation: &str) -> bool {
+        Verb::from_name(operation).is_some()
+    }
+
+    /// Why the bearer may not do this to any key, if that is so.
+    pub fn denial(&self, bearer: &str, operation: &str) -> Option<String> {
+        let refusal = self
+            .access()
+            .and_then(|access| access.authorize(bearer, right(operation)));
+        Some(Response::Refused(refusal.err()?).to_json())
+    }
+
+    /// What the protocol knows of a request of this operation, in JSON: `{ request }`; or why it is
+    /// not carried out for this bearer: `{ refused }`.
+    pub fn admit(&self, bearer: &str, operation: &str, request: &str) -> String {
+        let admitted = Request::from_json(request)
+            .map_err(Refusal::from)
+            .and_then(|request| {
+                self.access()?.check(bearer, right(operation), &request)?;
+                Ok(request)
+            });
+        Writer::of(|json| write_request(json, admitted))
+    }
+
+    fn access(&self) -> Result<&Access, Refusal> {
+        self.access.as_ref().ok_or_else(not_configured)
+    }
+
+    /// Whether it is the operator.
+    #[wasm_bindgen(js_name = isOperator)]
+    pub fn is_operator(&self, bearer: &str) -> bool {
+        let operator = self.operator.as_ref();
+        operator.is_some_and(|operator| operator.is(bearer))
+    }
+
+    /// Whether a page of this origin may ask.
+    pub fn allows(&self, origin: &str) -> bool {
+        self.origins.allow(origin)
+    }
+
+    /// What is wrong with the variables, in sentences.
+    pub fn faults(&self) -> Vec<String> {
+        self.faults.iter().map(Fault::message).collect()
     }
 }
 
-fn entries(secret: &str) -> Result<Vec<Entry>, Misconfigured> {
-    if secret.is_empty() {
-        return Ok(Vec::new());
+impl Door {
+    /// What the keys of the tokens' scopes begin with.
+    pub(crate) fn prefixes(&self) -> Vec<String> {
+        let access = self.access.iter();
+        access.flat_map(Access::prefixes).map(Into::into).collect()
     }
-    if !secret.starts_with(['[', '{']) {
-        return Ok(vec![Entry {
-            token: secret.into(),
-            prefixes: None,
-        }]);
-    }
-    let list = JSON::parse(secret).ok();
-    let list = list.and_then(|list| list.dyn_into::<Array>().ok());
-    list.and_then(|list| list.iter().map(entry).collect())
-        .ok_or(Misconfigured::Unreadable)
 }
 
-fn entry(value: JsValue) -> Option<Entry> {
-    let prefixes = field(&value, "prefixes")?;
-    Some(Entry {
-        token: field(&value, "token")?.as_string()?,
-        prefixes: if prefixes.is_undefined() {
-            None
-        } else {
-            let prefixes = prefixes.dyn_into::<Array>().ok()?;
-            Some(
-                prefixes
-                    .iter()
-                    .map(|prefix| prefix.as_string())
-                    .collect::<Option<_>>()?,
-            )
-        },
-    })
+fn right(operation: &str) -> Right {
+    Verb::from_name(operation).map_or(Right::Hold, Right::for_operation)
 }
 
-/// Not there unless the value is an object.
-fn field(value: &JsValue, name: &str) -> Option<JsValue> {
-    Reflect::get(value, &name.into()).ok()
+fn text(value: &JsValue, fault: Fault) -> Result<Option<String>, Vec<Fault>> {
+    if value.is_undefined() || value.is_null() {
+        return Ok(None);
+    }
+    value.as_string().map(Some).ok_or(fault.into())
 }

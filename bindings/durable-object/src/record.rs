@@ -2,8 +2,8 @@
 
 use leasehold::host::ReplyTo;
 use leasehold::json::Writer;
-use leasehold::protocol::wire::WireResponse;
-use leasehold::protocol::{Invalid, Response};
+use leasehold::protocol::wire::{WireRequest, WireResponse};
+use leasehold::protocol::{Refusal, Request, Response};
 use leasehold::time::Span;
 
 /// What is to be done after the transaction.
@@ -12,13 +12,24 @@ pub(crate) struct Step {
     pub replies: Vec<(ReplyTo, Response)>,
     /// The alarm is to be set to so much later, or deleted, or left as it is.
     pub alarm: Option<Option<Span>>,
+    /// The object that records the layout is to be asked, and the request given again.
+    pub ask: bool,
 }
 
 impl Step {
-    pub fn refusing(to: ReplyTo, invalid: Invalid) -> Self {
+    /// Nothing is done but to refuse a request.
+    pub fn refusing(to: ReplyTo, refusal: Refusal) -> Self {
         Self {
-            replies: vec![(to, Response::Refused(invalid.into()))],
-            alarm: None,
+            replies: vec![(to, Response::Refused(refusal))],
+            ..Self::default()
+        }
+    }
+
+    /// Nothing is done before the register has been asked.
+    pub fn asking() -> Self {
+        Self {
+            ask: true,
+            ..Self::default()
         }
     }
 
@@ -30,6 +41,9 @@ impl Step {
                     json.record("response", |json| WireResponse::from(reply).write(json));
                 });
             });
+            if self.ask {
+                json.flag("ask", true);
+            }
             if let Some(alarm) = self.alarm {
                 json.record("alarm", |json| {
                     json.optional_number("inMs", alarm.map(Span::as_millis_ceil));
@@ -37,4 +51,19 @@ impl Step {
             }
         })
     }
+}
+
+/// A field `request`, or `refused`.
+pub(crate) fn write_request(json: &mut Writer, request: Result<Request, Refusal>) {
+    match request {
+        Ok(request) => json.record("request", |json| WireRequest::from(&request).write(json)),
+        Err(refusal) => write_refused(json, refusal),
+    }
+}
+
+/// A field `refused`.
+pub(crate) fn write_refused(json: &mut Writer, refusal: Refusal) {
+    json.record("refused", |json| {
+        WireResponse::from(Response::Refused(refusal)).write(json);
+    });
 }

@@ -1,5 +1,7 @@
 //! The tables, and the one statement that each change to them takes.
 
+use std::cell::Cell;
+
 use js_sys::Array;
 use leasehold::fence::Fence;
 use leasehold::host::{Mutation, Snapshot};
@@ -24,19 +26,35 @@ CREATE TABLE IF NOT EXISTS waiters (
 INSERT INTO meta VALUES ('schema', '1') ON CONFLICT DO NOTHING;
 ";
 
-/// An object's SQLite storage.
+/// An object's SQLite storage. Its tables are made by the first write, never by a question.
 pub(crate) struct Store {
     sql: SqlStorage,
+    has_tables: Cell<bool>,
 }
 
 impl Store {
     pub fn new(sql: SqlStorage) -> Self {
-        Self { sql }
+        Self {
+            sql,
+            has_tables: Cell::new(false),
+        }
     }
 
-    /// Everything stored, in tables made now if there were none.
+    /// Whether anything was ever stored.
+    pub fn is_used(&self) -> Result<bool, JsValue> {
+        if !self.has_tables.get() {
+            let tables = "SELECT name FROM sqlite_master WHERE name = 'meta'";
+            let tables = self.rows(tables, |row| Ok(row.get(0)))?;
+            self.has_tables.set(!tables.is_empty());
+        }
+        Ok(self.has_tables.get())
+    }
+
+    /// Everything stored.
     pub fn load(&self) -> Result<Snapshot, JsValue> {
-        self.exec(CREATE, [])?;
+        if !self.is_used()? {
+            return Ok(Snapshot::default());
+        }
         self.check_schema()?;
         let floor = "SELECT value FROM meta WHERE name = 'floor'";
         let floor = self.rows(floor, |row| row::fence(row, 0))?;
@@ -55,6 +73,7 @@ impl Store {
 
     /// Carries out one change.
     pub fn apply(&self, mutation: Mutation) -> Result<(), JsValue> {
+        self.create()?;
         match mutation {
             Mutation::DeleteKey(key) => {
                 self.exec("DELETE FROM keys WHERE key = ?", [key.as_str().into()])
@@ -79,9 +98,49 @@ impl Store {
         .map(drop)
     }
 
+    /// A value beside the host's records.
+    pub fn meta(&self, name: &str) -> Result<Option<String>, JsValue> {
+        if !self.is_used()? {
+            return Ok(None);
+        }
+        let query = "SELECT value FROM meta WHERE name = ?";
+        let rows = self.exec(query, [name.into()])?.raw();
+        let values = rows.into_iter().map(|row| {
+            let row: Array = row?.unchecked_into();
+            Ok(row.get(0).as_string().unwrap_or_default())
+        });
+        Ok(values.collect::<Result<Vec<_>, JsValue>>()?.pop())
+    }
+
+    /// Puts such a value.
+    pub fn put_meta(&self, name: &str, value: &str) -> Result<(), JsValue> {
+        self.create()?;
+        let query = "INSERT OR REPLACE INTO meta VALUES (?, ?)";
+        self.exec(query, [name.into(), value.into()]).map(drop)
+    }
+
+    /// Forgets all who wait.
+    pub fn delete_waiters(&self) -> Result<(), JsValue> {
+        if self.is_used()? {
+            self.exec("DELETE FROM waiters", [])?;
+        }
+        Ok(())
+    }
+
     /// Reads something. The runtime fails this for an object that has been replaced by another.
     pub fn touch(&self) -> Result<(), JsValue> {
-        self.check_schema()
+        if self.is_used()? {
+            self.check_schema()?;
+        }
+        Ok(())
+    }
+
+    fn create(&self) -> Result<(), JsValue> {
+        if !self.is_used()? {
+            self.exec(CREATE, [])?;
+            self.has_tables.set(true);
+        }
+        Ok(())
     }
 
     fn check_schema(&self) -> Result<(), JsValue> {

@@ -84,6 +84,7 @@ fn config(bytes: &mut Bytes) -> HostConfig {
             },
         ]),
         max_keys: [3, 4, 1, 2][bytes.below(4)],
+        spare_keys: 2,
         max_waiters: [2, 3, 1, 0][bytes.below(4)],
         ..HostConfig::EMBEDDED
     }

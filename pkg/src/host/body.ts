@@ -1,12 +1,21 @@
 /** What a request's body turned out to be. */
-export type Body = { readonly record: Record<string, unknown> } | "too-large" | "malformed";
+export type Body =
+  | { readonly record: Record<string, unknown> }
+  | "broken"
+  | "malformed"
+  | "too-large";
 
 /** Reads a JSON object of at most `limit` bytes, and no byte more. */
 export async function readRecord(request: Request, limit: number): Promise<Body> {
   if (Number(request.headers.get("content-length") ?? 0) > limit) {
     return "too-large";
   }
-  const bytes = await readUpTo(request.body, limit);
+  let bytes: Uint8Array | undefined;
+  try {
+    bytes = await readUpTo(request.body, limit);
+  } catch {
+    return "broken";
+  }
   if (bytes === undefined) {
     return "too-large";
   }

@@ -1,38 +1,64 @@
 /** The stand-alone host's face over HTTPS. */
 
-import { OPERATIONS, type WireResponse } from "../lease/backend.js";
-import { readRecord } from "./body.js";
-import { denial } from "./instance.js";
+import type { WireRequest, WireResponse } from "../lease/backend.js";
+import { type Body, readRecord } from "./body.js";
+import { crossOrigin } from "./cross-origin.js";
+import { guarded, type Reading, textOf, type wasm } from "./instance.js";
+import type { LayoutInForce } from "./layout.js";
 import { json, malformedJson, methodNotAllowed, refused } from "./reply.js";
 
-/** No request is larger. */
+/** As much as a request could ever need; what is larger is none. */
 const MAX_BODY_BYTES = 32_768;
 
 /** What the face stands before. */
 export interface Behind {
-  /** The secret with the tokens. */
-  readonly tokens: string | undefined;
-  /** Why no host would carry out this request, if that is so. */
-  refusal(request: unknown): WireResponse | undefined;
+  /** Who may do what. */
+  readonly door: wasm.Door;
   /** Carries out a request that is valid. */
-  call(request: Record<string, unknown>): Promise<WireResponse>;
+  call(request: WireRequest): Promise<WireResponse>;
+  /** Tells the layout of keys over objects, for an operator. */
+  layout(): Promise<LayoutInForce | WireResponse>;
+  /** Brings the layout that is deployed into force, for an operator. */
+  changeLayout(): Promise<LayoutInForce | WireResponse>;
 }
 
 /** Answers one HTTP request. */
 export async function face(request: Request, behind: Behind): Promise<Response> {
+  tellFaults(behind.door);
+  return crossOrigin(
+    request,
+    (origin) => guarded(() => behind.door.allows(origin)),
+    () => route(request, behind),
+  );
+}
+
+/** In the log, once: an isolate begins with its first request. */
+const told = new WeakSet<wasm.Door>();
+
+function tellFaults(door: wasm.Door): void {
+  if (!told.has(door)) {
+    told.add(door);
+    for (const fault of guarded(() => door.faults())) {
+      console.error(`leasehold: ${fault}`);
+    }
+  }
+}
+
+async function route(request: Request, behind: Behind): Promise<Response> {
   const { pathname } = new URL(request.url);
   if (pathname === "/healthz") {
-    return request.method === "GET" ? health() : methodNotAllowed("GET");
+    return request.method === "GET" ? health(request, behind) : methodNotAllowed("GET");
   }
   const operation = pathname.startsWith("/v1/") ? pathname.slice("/v1/".length) : "";
-  if (!OPERATIONS.some((known) => known === operation)) {
+  const isOperators = operation === "layout";
+  if (!isOperators && !guarded(() => behind.door.knows(operation))) {
     return json(404, refused("INVALID", "not-found", "There is nothing at this path."));
   }
   if (request.method !== "POST") {
     return methodNotAllowed("POST");
   }
   try {
-    return await operate(request, operation, behind);
+    return await (isOperators ? change(request, behind) : operate(request, operation, behind));
   } catch (error) {
     return outcomeUnknown(error);
   }
@@ -41,35 +67,47 @@ export async function face(request: Request, behind: Behind): Promise<Response> 
 async function operate(request: Request, operation: string, behind: Behind): Promise<Response> {
   const bearer = bearerOf(request);
   // Before the body is looked at: strangers get no work done.
-  const stranger = denial(behind.tokens, bearer);
+  const stranger = guarded(() => behind.door.denial(bearer, operation));
   if (stranger !== undefined) {
-    return answer(stranger);
+    return answer(JSON.parse(stranger));
   }
   const body = await readRecord(request, MAX_BODY_BYTES);
-  if (body === "too-large") {
-    const message = `The body must not be larger than ${MAX_BODY_BYTES} bytes.`;
-    return json(413, refused("INVALID", "body-too-large", message));
+  if (typeof body === "string") {
+    return unreadable(body);
   }
-  if (body === "malformed") {
-    return malformedJson();
+  const sent = { operation, ...body.record };
+  if (sent.operation !== operation) {
+    return answer(refused("INVALID", "operation", "operation must be the path's, or absent"));
   }
-  return answer(await carryOut({ operation, ...body.record }, operation, bearer, behind));
+  const { request: admitted, refused: refusal }: Reading = JSON.parse(
+    guarded(() => behind.door.admit(bearer, operation, textOf(sent))),
+  );
+  return answer(admitted === undefined ? refusal : await behind.call(admitted));
 }
 
-async function carryOut(
-  request: Record<string, unknown>,
-  operation: string,
-  bearer: string,
-  behind: Behind,
-): Promise<WireResponse> {
-  if (request.operation !== operation) {
-    return refused("INVALID", "operation", "operation must be the path's, or absent");
+function unreadable(body: Extract<Body, string>): Response {
+  switch (body) {
+    case "too-large": {
+      const message = `The body must not be larger than ${MAX_BODY_BYTES} bytes.`;
+      return json(413, refused("INVALID", "body-too-large", message));
+    }
+    case "broken":
+      return json(400, refused("INVALID", "body-broken", "The body could not be read to its end."));
+    case "malformed":
+      return malformedJson();
   }
-  return (
-    behind.refusal(request) ??
-    denial(behind.tokens, bearer, String(request.key)) ??
-    (await behind.call(request))
-  );
+}
+
+/** The operator's step: see `docs/host.md`. */
+async function change(request: Request, behind: Behind): Promise<Response> {
+  if (!isOperator(request, behind)) {
+    return answer(refused("DENIED", "unauthorized", "The operator's token is needed."));
+  }
+  return layoutAnswer(await behind.changeLayout());
+}
+
+function layoutAnswer(layout: LayoutInForce | WireResponse): Response {
+  return "inForce" in layout ? Response.json(layout, { headers: NOT_KEPT }) : answer(layout);
 }
 
 /** No response of the protocol: the request may have been carried out all the same. */
@@ -81,17 +119,31 @@ function outcomeUnknown(error: unknown): Response {
     reason: "outcome-unknown",
     message: "The lease's object gave no answer: repeat the request under the same op.",
   };
-  const headers = { "cache-control": "no-store", ...(overloaded && { "retry-after": "1" }) };
+  const headers = { ...NOT_KEPT, ...(overloaded && { "retry-after": "1" }) };
   return Response.json(body, { status: 502, headers });
 }
+
+const NOT_KEPT = { "cache-control": "no-store" };
 
 function bearerOf(request: Request): string {
   const header = request.headers.get("authorization") ?? "";
   return /^bearer +(.+)$/i.exec(header)?.[1] ?? "";
 }
 
-function health(): Response {
-  return Response.json({ status: "ok" }, { headers: { "cache-control": "no-store" } });
+function isOperator(request: Request, { door }: Behind): boolean {
+  const bearer = bearerOf(request);
+  return guarded(() => door.isOperator(bearer));
+}
+
+/** That the Worker runs; to its operator, what is wrong with its variables and the layout too. */
+async function health(request: Request, behind: Behind): Promise<Response> {
+  const details = isOperator(request, behind)
+    ? {
+        faults: guarded(() => behind.door.faults()),
+        layout: await behind.layout().catch(() => undefined),
+      }
+    : {};
+  return Response.json({ status: "ok", ...details }, { headers: NOT_KEPT });
 }
 
 /** A response of the protocol, with the status that fits it: what is no refusal is a result. */

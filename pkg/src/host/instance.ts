@@ -2,11 +2,14 @@
 
 import * as wasm from "../../wasm/host/host.js";
 import module from "../../wasm/host/host_bg.wasm";
-import type { WireResponse } from "../lease/backend.js";
+import type { WireRequest, WireResponse } from "../lease/backend.js";
 
 wasm.initSync({ module });
 
-export { LeaseObject } from "../../wasm/host/host.js";
+export * as wasm from "../../wasm/host/host.js";
+
+const { Door } = wasm;
+type Door = wasm.Door;
 
 let generation = 0;
 
@@ -47,23 +50,27 @@ export function textOf(sent: unknown): string {
   }
 }
 
-/** Why no host would carry out this request, if that is so. */
-export function refusal(request: unknown): WireResponse | undefined {
-  return parsed(guarded(() => wasm.refusal(textOf(request))));
+/** What the protocol knows of what was sent, or why it is not carried out. */
+export type Reading =
+  | { readonly request: WireRequest; readonly refused?: undefined }
+  | { readonly request?: undefined; readonly refused: WireResponse };
+
+/** Reads what was sent. */
+export function readRequest(sent: unknown): Reading {
+  return JSON.parse(guarded(() => wasm.readRequest(textOf(sent))));
 }
 
-/**
- * Why the bearer of this token may not operate on this key, if that is so; without a key, why the
- * token is not accepted for any.
- */
-export function denial(
-  secret: string | undefined,
-  bearer: string,
-  key?: string,
-): WireResponse | undefined {
-  return parsed(guarded(() => wasm.denial(secret, bearer, key)));
-}
+/** What a Worker's variables say about access: read once, and again after a trap. */
+let opened: { readonly variables: unknown[]; readonly generation: number; readonly door: Door };
 
-function parsed(text: string | undefined): WireResponse | undefined {
-  return text === undefined ? undefined : JSON.parse(text);
+/** Who may do what, as the Worker's variables say. */
+export function door(env: unknown): Door {
+  const { LEASEHOLD_TOKENS, LEASEHOLD_OPERATOR_TOKEN, LEASEHOLD_ORIGINS } = Object(env);
+  const variables = [LEASEHOLD_TOKENS, LEASEHOLD_OPERATOR_TOKEN, LEASEHOLD_ORIGINS];
+  const isSame = (value: unknown, index: number) => value === opened.variables[index];
+  if (opened?.generation !== generation || !variables.every(isSame)) {
+    const made = guarded(() => new Door(variables[0], variables[1], variables[2]));
+    opened = { variables, generation, door: made };
+  }
+  return opened.door;
 }

@@ -9,21 +9,38 @@
  */
 
 import { DurableObject } from "cloudflare:workers";
+import { narrowed } from "../backends/routing.js";
 import type { WireResponse } from "../lease/backend.js";
-import { currentGeneration, guarded, LeaseObject, textOf } from "./instance.js";
+import { currentGeneration, door, guarded, textOf, wasm } from "./instance.js";
+import {
+  type LayoutInForce,
+  type LayoutSettings,
+  layoutSetting,
+  ownNamespace,
+  type Setting,
+} from "./layout.js";
 import { Parking } from "./parking.js";
-import { json, malformedJson, methodNotAllowed } from "./reply.js";
+import { json, malformedJson, methodNotAllowed, refused } from "./reply.js";
 
-/** What a test may set. */
-export interface LeaseHostSettings {
-  /** The wall clock, in milliseconds; `Date.now` unless set. */
-  now?: () => number;
+export type { LayoutInForce, LayoutSettings } from "./layout.js";
+
+/** What a subclass may set. */
+export interface LeaseHostSettings extends LayoutSettings {
+  /** For tests: the wall clock, in milliseconds; `Date.now` unless set. */
+  readonly now?: () => number;
 }
 
 interface Step {
   replies: { to: number; response: WireResponse }[];
   alarm?: { inMs?: number };
+  /** The object that records the layout has to be asked first. */
+  ask?: true;
 }
+
+type Plan =
+  | { readonly told: LayoutInForce }
+  | { readonly refused: WireResponse }
+  | { readonly close: string[]; readonly jurisdiction?: string };
 
 /**
  * Grants leases over keys, from one object's storage. Reached by `call` over RPC, or by `fetch`
@@ -31,14 +48,16 @@ interface Step {
  */
 export class LeaseHost<Env = unknown> extends DurableObject<Env> {
   readonly #now: () => number;
+  readonly #setting: Setting;
   readonly #parking = new Parking<WireResponse>();
-  #object: LeaseObject | undefined;
+  #object: wasm.LeaseObject | undefined;
   #generation = currentGeneration();
 
   /** Called by the runtime, without settings. */
   constructor(ctx: DurableObjectState, env: Env, settings: LeaseHostSettings = {}) {
     super(ctx, env);
     this.#now = settings.now ?? Date.now;
+    this.#setting = layoutSetting(env, settings);
   }
 
   /** Carries out one request of the protocol. Whatever is wrong with it, the answer is a value. */
@@ -73,17 +92,88 @@ export class LeaseHost<Env = unknown> extends DurableObject<Env> {
     this.#step((object, now) => object.tick(now));
   }
 
+  /**
+   * On the object named `layout`, which answers its shards: the layout in force. The first that asks
+   * settles it.
+   */
+  async layoutInForce(setting: string): Promise<LayoutInForce> {
+    return JSON.parse(this.#within((object, now) => object.ask(now, setting)));
+  }
+
+  /**
+   * On the object named `layout`, for an operator: brings the number of shards that was deployed
+   * into force. The shards before grant nothing more, and the change is in force when the last
+   * of their leases has run out. Repeating it does no harm.
+   */
+  async changeLayout(): Promise<LayoutInForce | WireResponse> {
+    const plan: Plan = JSON.parse(this.#within((object, now) => object.plan(now)));
+    if ("told" in plan) {
+      return plan.told;
+    }
+    if ("refused" in plan) {
+      return plan.refused;
+    }
+    const namespace = ownNamespace(this.env, this.#setting.layout ?? "", this.ctx.id);
+    if (namespace === undefined) {
+      return UNBOUND;
+    }
+    const shards = narrowed(namespace, plan.jurisdiction);
+    const left = await Promise.all(
+      plan.close.map((name): Promise<number> => shards.get(shards.idFromName(name)).closeShard()),
+    );
+    const longest = Math.max(...left);
+    return JSON.parse(this.#within((object, now) => object.change(now, longest)));
+  }
+
+  /**
+   * On a shard, for the object named `layout`: grants nothing more until the register has been asked
+   * again. For how many milliseconds its last lease still runs; no renewal goes beyond.
+   */
+  async closeShard(): Promise<number> {
+    const left = this.#within((object, now) => object.close(now));
+    this.#parking.abandon(new Error("the shard has been closed: ask again"));
+    return left;
+  }
+
   #serve(request: unknown): { ticket: number; answer: Promise<WireResponse> } {
     // First, so that it does not give up on the new ticket.
     this.#noticeReplacement();
     const parked = this.#parking.park();
-    const text = textOf(request);
+    this.#take(parked.ticket, textOf(request));
+    return parked;
+  }
+
+  #take(ticket: number, request: string, told?: string): void {
+    const { layout, refused } = this.#setting;
+    if (refused !== undefined) {
+      this.#parking.settle(ticket, refused);
+      return;
+    }
     try {
-      this.#step((object, now) => object.call(now, parked.ticket, text));
+      const { ask } = this.#step((object, now) => object.call(now, ticket, request, told));
+      if (ask) {
+        void this.#ask(ticket, request, layout);
+      }
     } catch {
       // The answer has been rejected with the same error.
     }
-    return parked;
+  }
+
+  async #ask(ticket: number, request: string, layout: string): Promise<void> {
+    try {
+      const namespace = ownNamespace(this.env, layout, this.ctx.id);
+      if (namespace === undefined) {
+        this.#parking.settle(ticket, UNBOUND);
+        return;
+      }
+      const register = namespace.get(namespace.idFromName("layout"));
+      const told: LayoutInForce = await register.layoutInForce(layout);
+      if (this.#parking.has(ticket)) {
+        this.#take(ticket, request, JSON.stringify(told));
+      }
+    } catch {
+      this.#parking.settle(ticket, UNTOLD);
+    }
   }
 
   #leave(ticket: number, reason: unknown): void {
@@ -97,12 +187,26 @@ export class LeaseHost<Env = unknown> extends DurableObject<Env> {
     }
   }
 
-  #step(run: (object: LeaseObject, now: number) => string): void {
+  #step(run: (object: wasm.LeaseObject, now: number) => string): Step {
+    const step: Step = JSON.parse(this.#within(run));
+    for (const { to, response } of step.replies) {
+      this.#parking.settle(to, response);
+    }
+    this.#arm(step.alarm);
+    return step;
+  }
+
+  /** Runs one transaction. */
+  #within<T>(run: (object: wasm.LeaseObject, now: number) => T): T {
     this.#noticeReplacement();
-    let text: string;
     try {
-      text = guarded(() => {
-        this.#object ??= new LeaseObject(this.ctx);
+      return guarded(() => {
+        const { layout, refused } = this.#setting;
+        if (layout === undefined) {
+          throw new Error(refused.message);
+        }
+        const { id } = this.ctx;
+        this.#object ??= new wasm.LeaseObject(this.ctx, id.name, layout, door(this.env));
         const object = this.#object;
         return this.ctx.storage.transactionSync(() => run(object, this.#now()));
       });
@@ -110,11 +214,6 @@ export class LeaseHost<Env = unknown> extends DurableObject<Env> {
       this.#discard(error);
       throw error;
     }
-    const { replies, alarm } = JSON.parse(text) as Step;
-    for (const { to, response } of replies) {
-      this.#parking.settle(to, response);
-    }
-    this.#arm(alarm);
   }
 
   /** After a trap anywhere in the isolate, what this object had in the wasm memory is gone. */
@@ -146,3 +245,15 @@ export class LeaseHost<Env = unknown> extends DurableObject<Env> {
     armed.catch((error: unknown) => this.#discard(error));
   }
 }
+
+const UNBOUND = refused(
+  "UNAVAILABLE",
+  "not-configured",
+  "With shards, the Worker that exports the class needs a binding to it of its own.",
+);
+
+const UNTOLD = refused(
+  "UNAVAILABLE",
+  "layout-unknown",
+  "The object that records the layout gave no answer: nothing was done.",
+);

@@ -13,6 +13,11 @@ export class Parking<T> {
     return { ticket: this.#last, answer: parked.promise };
   }
 
+  /** Whether the answer is still awaited. */
+  has(ticket: number): boolean {
+    return this.#parked.has(ticket);
+  }
+
   /** Gives the answer, if it is still awaited. */
   settle(ticket: number, answer: T): void {
     this.#parked.get(ticket)?.resolve(answer);

@@ -10,6 +10,7 @@ declare module "cloudflare:workers" {
   }
 
   export class WorkerEntrypoint<Env = unknown> {
+    constructor(ctx: { waitUntil(promise: Promise<unknown>): void }, env: Env);
     protected readonly ctx: { waitUntil(promise: Promise<unknown>): void };
     protected readonly env: Env;
     fetch?(request: Request): Response | Promise<Response>;
@@ -17,6 +18,7 @@ declare module "cloudflare:workers" {
 }
 
 interface DurableObjectState {
+  readonly id: { readonly name?: string; toString(): string };
   readonly storage: DurableObjectStorage;
 }
 
@@ -24,8 +26,4 @@ interface DurableObjectStorage {
   transactionSync<T>(closure: () => T): T;
   setAlarm(epochMs: number): Promise<void>;
   deleteAlarm(): Promise<void>;
-}
-
-interface DurableObjectNamespace<T> {
-  getByName(name: string): T;
 }

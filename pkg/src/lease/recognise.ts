@@ -12,7 +12,10 @@ const TAKEN_FOR_A_BACKEND: readonly (readonly [
     "pass http({ url, token }) of leasehold/http, or upstash({ url, token }) of leasehold/upstash",
   ],
   [(value) => hasMethod(value, "then"), "await it"],
-  [(value) => hasMethod(value, "fetch"), "pass durableObject(env.LEASES), not a stub or a service"],
+  [
+    (value) => hasMethod(value, "fetch"),
+    "pass durableObject(env.LEASES) or service(env.LEASES), not a stub or a service",
+  ],
   [isNamespace, "pass durableObject(namespace) of leasehold/durable-object"],
   [(value) => hasMethod(value, "acquire", "inspect"), "that is a client already"],
   [
@@ -49,6 +52,17 @@ export const NAMESPACE: Check = {
     if (name !== undefined) return `pass env.${name}`;
     if (value === undefined) return "is it bound under this name in wrangler.toml?";
     return hasMethod(value, "fetch") ? "pass the namespace, not an object's stub" : undefined;
+  },
+};
+
+/** A binding to another Worker. It has any method that one asks it for. */
+export const SERVICE: Check = {
+  must: "a service binding, such as env.LEASES",
+  is: (value) => hasMethod(value, "fetch", "call"),
+  hint: (value) => {
+    if (isNamespace(value)) return "pass durableObject(namespace) of leasehold/durable-object";
+    if (value === undefined) return "is it bound under this name in wrangler.toml?";
+    return undefined;
   },
 };
 

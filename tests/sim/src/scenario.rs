@@ -87,6 +87,7 @@ impl Scenario {
         }
         if !few_keys {
             host_config.max_keys = rng.range(1, 4) as usize;
+            host_config.spare_keys = 1;
         }
         let shortest = ttl.0.min(host_config.offer);
         let within = regime == Regime::Within;

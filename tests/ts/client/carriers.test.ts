@@ -3,6 +3,7 @@ import { test } from "node:test";
 import type { BackendError, CallOptions, WireRequest } from "leasehold";
 import { durableObject } from "leasehold/durable-object";
 import { http } from "leasehold/http";
+import { service } from "leasehold/service";
 import { leaseError } from "../support/bench.ts";
 
 const REQUEST: WireRequest = { v: 1, operation: "inspect", key: "a/b c", op: "00" };
@@ -145,14 +146,95 @@ test("a Durable Object is called by RPC with the request alone, one object per k
   const host = durableObject(objects);
   assert.deepEqual(await host.call(REQUEST, options()), answer);
   assert.deepEqual(seen, [[REQUEST]]);
-  assert.deepEqual(objects.names, [REQUEST.key]);
+  assert.deepEqual(objects.names, [`key/${REQUEST.key}`]);
 });
 
-test("shard chooses the object", async () => {
-  const objects = namespace({ call: async () => ({}) });
-  const host = durableObject(objects, { shard: (key) => key.slice(0, 1) });
+/** What objects answer whose layout is another. */
+const elsewhere = (layout: string) => ({
+  v: 1,
+  outcome: "refused",
+  reason: "wrong-object",
+  layout,
+});
+
+for (const via of ["rpc", "fetch"] as const) {
+  test(`told of another layout by ${via}, it asks there at once, and there first from then on`, async () => {
+    const inspected = { v: 1, outcome: "inspected" };
+    const answers: object[] = [elsewhere("4"), inspected, inspected];
+    const answer = async () => answers.shift();
+    const objects = namespace({ call: answer, fetch: async () => Response.json(await answer()) });
+    const host = durableObject(objects, { via });
+    assert.deepEqual(await host.call(REQUEST, options()), inspected);
+    // FNV-1a of "a/b c", "order:42" and "a", modulo 4.
+    await host.call({ ...REQUEST, key: "order:42" }, options());
+    answers.push(inspected);
+    await durableObject(objects, { via }).call({ ...REQUEST, key: "a" }, options());
+    assert.deepEqual(objects.names, ["key/a/b c", "shard/4/0", "shard/4/1", "shard/4/0"]);
+  });
+}
+
+test("it goes elsewhere once in an attempt, and nowhere by a layout it can't read", async () => {
+  for (const unread of ["four", "0", "", "eu/", "/4", "EU/4"]) {
+    const objects = namespace({ call: async () => elsewhere(unread) });
+    const answer = await durableObject(objects).call(REQUEST, options());
+    assert.deepEqual(answer, elsewhere(unread));
+    assert.equal(objects.names.length, 1, unread);
+  }
+  const answers = [elsewhere("8"), elsewhere("4"), elsewhere("8"), elsewhere("8")];
+  const objects = namespace({ call: async () => answers.shift() });
+  const host = durableObject(objects);
+  assert.deepEqual(await host.call({ ...REQUEST, key: "a" }, options()), elsewhere("4"));
+  // FNV-1a of "a", modulo 8, is 4.
+  assert.deepEqual(objects.names, ["key/a", "shard/8/4"]);
+});
+
+test("a jurisdiction narrows the namespace, and a location hint goes with every object", async () => {
+  const narrowed = namespace({ call: async () => ({ v: 1, outcome: "inspected" }) });
+  const hints: unknown[] = [];
+  const asked: string[] = [];
+  const objects = {
+    idFromName: (name: string) => assert.fail(name),
+    get: () => assert.fail(),
+    jurisdiction: (name: string) => {
+      asked.push(name);
+      return {
+        ...narrowed,
+        get: (id: string, given: unknown) => {
+          hints.push(given);
+          return narrowed.get(id);
+        },
+      };
+    },
+  };
+  const host = durableObject(objects, { jurisdiction: "eu", locationHint: "weur" });
   await host.call(REQUEST, options());
-  assert.deepEqual(objects.names, ["a"]);
+  assert.deepEqual([asked, narrowed.names], [["eu"], ["eu/key/a/b c"]]);
+  assert.deepEqual(hints, [{ locationHint: "weur" }]);
+  for (const jurisdiction of ["EU", "e u", "key", "eu/4"]) {
+    const made = () => durableObject(objects, { jurisdiction });
+    assert.throws(made, leaseError("INVALID", { reason: "jurisdiction" }));
+  }
+});
+
+test("a service binding is called by RPC with the request alone", async () => {
+  const answer = { v: 1, outcome: "inspected" };
+  const seen: unknown[][] = [];
+  const call = async (...args: unknown[]) => {
+    seen.push(args);
+    return answer;
+  };
+  assert.deepEqual(await service({ call, fetch }).call(REQUEST, options()), answer);
+  assert.deepEqual(seen, [[REQUEST]]);
+  const failing = service({ fetch, call: () => Promise.reject(new Error("gone")) });
+  await assert.rejects(failing.call(REQUEST, options()), (error: BackendError) => {
+    assert.equal(error.delivery, "unknown");
+    return true;
+  });
+  const controller = new AbortController();
+  const silent = service({ fetch, call: () => new Promise(() => {}) });
+  const called = silent.call(REQUEST, options(controller.signal));
+  controller.abort();
+  await assert.rejects(called);
 });
 
 test("each attempt has a stub of its own, and an overloaded object is left alone", async () => {

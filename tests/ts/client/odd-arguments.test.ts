@@ -10,6 +10,7 @@ import { ioredis } from "leasehold/ioredis";
 import { memory } from "leasehold/memory";
 import { nodeRedis } from "leasehold/node-redis";
 import { redis } from "leasehold/redis";
+import { service } from "leasehold/service";
 import { synchronized } from "leasehold/synchronized";
 import { upstash, upstashFromEnv } from "leasehold/upstash";
 
@@ -203,9 +204,12 @@ const CALLS: Readonly<Record<string, Readonly<Record<string, Call>>>> = {
   durableObject: {
     namespace: (odd: never) => used(() => durableObject(odd)),
     options: (odd: object) => durableObject({ idFromName: () => "", get: () => ({}) }, odd),
-    ...each(["shard", "via"], (options) =>
+    ...each(["jurisdiction", "locationHint", "via"], (options) =>
       used(() => durableObject({ idFromName: () => "", get: () => ({}) }, options)),
     ),
+  },
+  service: {
+    binding: (odd: never) => used(() => service(odd)),
   },
   http: {
     options: (odd: never) => used(() => http(odd)),

@@ -9,7 +9,7 @@ import LeaseWorker from "leasehold/worker";
 import { contend } from "./contend.ts";
 import { Rng } from "./rng.ts";
 
-export { LeaseHost } from "leasehold/host";
+export { LeaseHost } from "leasehold/worker";
 
 export default class ContenderWorker extends LeaseWorker {
   override async fetch(request: Request): Promise<Response> {

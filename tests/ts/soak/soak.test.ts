@@ -79,7 +79,7 @@ describe(`${CYCLES} cycles leave nothing behind`, { timeout: 120_000 + CYCLES * 
     await using workers = await Workers.startTestHost();
     const namespace = workers.namespace<Host>("LEASES");
     await soak(durableObject(namespace));
-    const object = namespace.getByName("soak");
+    const object = namespace.getByName("key/soak");
     const [keys] = await object.sql("SELECT count(*) AS rows, sum(length(past)) AS past FROM keys");
     assert.equal(keys?.rows, 1);
     assert.ok(Number(keys?.past) < 4_000, `${keys?.past} characters of memory`);

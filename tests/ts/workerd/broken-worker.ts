@@ -7,4 +7,11 @@ export class Broken extends DurableObject {
   }
 }
 
+/** An object that tells what reaches it. */
+export class Echo extends DurableObject {
+  call(request: object): object {
+    return { ...request, outcome: "echoed" };
+  }
+}
+
 export default { fetch: () => new Response() };

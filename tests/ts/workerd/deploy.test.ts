@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { cp, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
@@ -73,6 +73,21 @@ test("a Worker of one's own deploys with the object's class in it", async () => 
   assert.match(told, /env\.LEASES \(LeaseHost\)/);
   const wasm = files.filter((file) => file.endsWith(".wasm"));
   assert.equal(wasm.length, 2, "the client's and the host's");
+});
+
+test("npm alone deploys the stand-alone host, by its file or by two lines of one's own", async () => {
+  const document = await readFile(join(ROOT, "docs/host.md"), "utf8");
+  const [, config = ""] = /```toml\n(.*?)```/s.exec(document) ?? [];
+  assert.match(config, /^main = "node_modules/m);
+  const [, lines = ""] = /`(export \{ default, LeaseHost \} .*?)`/.exec(document) ?? [];
+  const own = config.replace(/^main = .*$/m, 'main = "index.js"');
+  for (const [name, files] of [
+    ["by file", { "wrangler.toml": config }],
+    ["by lines", { "wrangler.toml": own, "index.js": lines }],
+  ] as const) {
+    const { told } = await dryRun(await project(name, files));
+    assert.match(told, /env\.LEASES \(LeaseHost\)/, name);
+  }
 });
 
 test("the example deploys", async () => {

@@ -5,7 +5,10 @@ import { Workers } from "./harness.ts";
 import { acquire, type Host, look, release, renew } from "./host.ts";
 
 let workers: Workers;
-const object = (name: string) => workers.namespace<Host>("LEASES").getByName(name);
+/** The object of the key. */
+const object = (key: string) => workers.namespace<Host>("LEASES").getByName(`key/${key}`);
+/** The object of all keys. */
+const shard = () => workers.namespace<Host>("SHARD").getByName("shard/1/0");
 
 before(async () => {
   workers = await Workers.startTestHost();
@@ -69,7 +72,7 @@ test("an answer lost with the object after it was applied is found again under t
 
 describe("storage", () => {
   test("what fails to be stored has not happened, and the next request is right", async () => {
-    const host = object("failing storage");
+    const host = shard();
     const { lease } = await host.call(acquire("k"));
     await host.sql(
       "CREATE TRIGGER full BEFORE INSERT ON keys BEGIN SELECT RAISE(ABORT, 'disk full'); END",
@@ -84,33 +87,33 @@ describe("storage", () => {
 
   test("a step that fails half-way is undone as a whole", async () => {
     const host = object("half-way");
-    const { lease } = await host.call(acquire("k"));
-    const waiting = host.call(acquire("k", { holder: "bob", waitMs: 20_000 }));
+    const { lease } = await host.call(acquire("half-way"));
+    const waiting = host.call(acquire("half-way", { holder: "bob", waitMs: 20_000 }));
     waiting.catch(() => {});
     await until(async () => (await host.sql("SELECT * FROM waiters")).length === 1);
     // The release first takes the waiter out, then grants it the key.
     await host.sql(
       "CREATE TRIGGER full BEFORE INSERT ON keys BEGIN SELECT RAISE(ABORT, 'disk full'); END",
     );
-    await assert.rejects(host.call(release("k", { lease })), /disk full/);
+    await assert.rejects(host.call(release("half-way", { lease })), /disk full/);
     await assert.rejects(waiting, /disk full/, "told to ask again");
     assert.equal((await host.sql("SELECT * FROM waiters")).length, 1, "its place is kept");
     await host.sql("DROP TRIGGER full");
-    assert.equal((await look(host, "k")).holder, "alice");
+    assert.equal((await look(host, "half-way")).holder, "alice");
   });
 
   test("fences are exact beyond 2^53", async () => {
     const host = object("large fences");
-    const { lease } = await host.call(acquire("k"));
-    await host.call(release("k", { lease }));
+    const { lease } = await host.call(acquire("large fences"));
+    await host.call(release("large fences", { lease }));
     await host.sql("UPDATE keys SET fence = '9007199254740993'");
     await host.abort().catch(() => {});
-    assert.equal((await host.call(acquire("k"))).fence, "9007199254740994");
+    assert.equal((await host.call(acquire("large fences"))).fence, "9007199254740994");
     await host.abort().catch(() => {});
-    assert.equal((await look(host, "k")).fence, "9007199254740994");
+    assert.equal((await look(host, "large fences")).fence, "9007199254740994");
     await host.sql("UPDATE keys SET fence = '18446744073709551615', lease = NULL");
     await host.abort().catch(() => {});
-    const last = await host.call(acquire("k"));
+    const last = await host.call(acquire("large fences"));
     assert.deepEqual([last.outcome, last.reason], ["refused", "fences-exhausted"]);
   });
 
@@ -123,9 +126,9 @@ describe("storage", () => {
     };
     const cycle = async (times: number) => {
       for (let count = 0; count < times; count += 1) {
-        const { lease } = await host.call(acquire("k"));
-        await host.call(renew("k", { lease }));
-        await host.call(release("k", { lease }));
+        const { lease } = await host.call(acquire("many cycles"));
+        await host.call(renew("many cycles", { lease }));
+        await host.call(release("many cycles", { lease }));
       }
     };
     await cycle(20);
@@ -135,26 +138,26 @@ describe("storage", () => {
     assert.deepEqual([after.keys, after.waiters], [1, 0]);
     assert.ok(after.past < 3_000, `${after.past} characters`);
     assert.ok(after.past <= before.past * 1.1, `${before.past} to ${after.past} characters`);
-    assert.equal((await host.call(acquire("k"))).fence, "81");
+    assert.equal((await host.call(acquire("many cycles"))).fence, "81");
   });
 
   test("tables of another version are left alone", async () => {
     const host = object("other version");
-    await host.call(acquire("k"));
+    await host.call(acquire("other version"));
     await host.sql("UPDATE meta SET value = '2' WHERE name = 'schema'");
     await host.abort().catch(() => {});
-    await assert.rejects(host.call(acquire("k")), /another version/);
+    await assert.rejects(host.call(acquire("other version")), /another version/);
     await host.sql("UPDATE meta SET value = '1' WHERE name = 'schema'");
-    assert.equal((await look(host, "k")).fence, "1");
+    assert.equal((await look(host, "other version")).fence, "1");
   });
 });
 
 describe("a trap", () => {
   test("is over with the next request, for this object and for all others", async () => {
-    const [broken, other] = [object("trapped"), object("beside the trapped")];
-    const kept = await broken.call(acquire("k", { ttlMs: 60_000 }));
-    const beside = await other.call(acquire("k", { ttlMs: 60_000 }));
-    const waiting = broken.call(acquire("k", { holder: "bob", waitMs: 20_000 }));
+    const [broken, other] = [shard(), object("beside")];
+    const kept = await broken.call(acquire("trapped", { ttlMs: 60_000 }));
+    const beside = await other.call(acquire("beside", { ttlMs: 60_000 }));
+    const waiting = broken.call(acquire("trapped", { holder: "bob", waitMs: 20_000 }));
     waiting.catch(() => {});
     const [life, otherLife] = [await broken.life(), await other.life()];
 
@@ -164,30 +167,30 @@ describe("a trap", () => {
 
     assert.deepEqual([await broken.life(), await other.life()], [life, otherLife]);
     const { lease } = kept;
-    assert.equal((await broken.call(renew("k", { lease }))).outcome, "renewed");
+    assert.equal((await broken.call(renew("trapped", { lease }))).outcome, "renewed");
     assert.equal((await broken.call(acquire("new"))).fence, "1");
-    const info = await look(other, "k");
+    const info = await look(other, "beside");
     assert.deepEqual([info.holder, info.fence], ["alice", "1"]);
-    assert.equal((await other.call(renew("k", { lease: beside.lease }))).outcome, "renewed");
+    assert.equal((await other.call(renew("beside", { lease: beside.lease }))).outcome, "renewed");
   });
 
   test("in one object makes another's waiters ask again, and they keep their places", async () => {
-    const [broken, other] = [object("trapped again"), object("with waiters")];
-    const { lease } = await other.call(acquire("k", { ttlMs: 60_000 }));
-    const asked = acquire("k", { holder: "bob", waitMs: 20_000 });
+    const [broken, other] = [object("trapped"), object("with waiters")];
+    const { lease } = await other.call(acquire("with waiters", { ttlMs: 60_000 }));
+    const asked = acquire("with waiters", { holder: "bob", waitMs: 20_000 });
     const waiting = other.call(asked);
     waiting.catch(() => {});
     await until(async () => (await other.sql("SELECT * FROM waiters")).length === 1);
     await broken.exhaust();
-    await assert.rejects(broken.call(acquire("k")), /RuntimeError/);
+    await assert.rejects(broken.call(acquire("trapped")), /RuntimeError/);
 
-    const later = other.call(acquire("k", { holder: "carol", waitMs: 20_000 }));
+    const later = other.call(acquire("with waiters", { holder: "carol", waitMs: 20_000 }));
     await assert.rejects(waiting, /ask again/);
     const back = other.call(asked);
-    assert.equal((await other.call(release("k", { lease }))).outcome, "released");
+    assert.equal((await other.call(release("with waiters", { lease }))).outcome, "released");
     const granted = await back;
     assert.deepEqual([granted.outcome, granted.fence], ["granted", "2"]);
-    await other.call(release("k", { lease: granted.lease }));
+    await other.call(release("with waiters", { lease: granted.lease }));
     assert.equal((await later).fence, "3");
   });
 });
@@ -196,34 +199,34 @@ describe("the clock", () => {
   test("stepped back does not lengthen a term, nor does the next life forget it", async () => {
     const host = object("back");
     await host.skew(3_600_000);
-    const { lease } = await host.call(acquire("k", { ttlMs: 2_000 }));
+    const { lease } = await host.call(acquire("back", { ttlMs: 2_000 }));
     await host.skew(0);
-    assert.equal((await host.call(renew("k", { lease, ttlMs: 2_000 }))).outcome, "renewed");
+    assert.equal((await host.call(renew("back", { lease, ttlMs: 2_000 }))).outcome, "renewed");
     await host.abort().catch(() => {});
-    const { remainingMs } = await look(host, "k");
+    const { remainingMs } = await look(host, "back");
     assert.ok(remainingMs !== undefined && remainingMs <= 2_000, `${remainingMs} ms`);
     await host.skew(3_602_001);
-    const next = await host.call(acquire("k", { holder: "bob" }));
+    const next = await host.call(acquire("back", { holder: "bob" }));
     assert.deepEqual([next.outcome, next.fence], ["granted", "2"]);
   });
 
   test("stepped forth ends terms early, and the holder learns", async () => {
     const host = object("forth");
-    const { lease } = await host.call(acquire("k"));
+    const { lease } = await host.call(acquire("forth"));
     await host.skew(3_600_000);
-    const late = await host.call(renew("k", { lease }));
+    const late = await host.call(renew("forth", { lease }));
     assert.deepEqual([late.outcome, late.reason], ["not-holder", "expired"]);
-    assert.equal((await host.call(acquire("k", { holder: "bob" }))).fence, "2");
+    assert.equal((await host.call(acquire("forth", { holder: "bob" }))).fence, "2");
   });
 
   test("decides by the term that the holder asked for, not by a contender's", async () => {
     const host = object("terms");
-    await host.call(acquire("k", { ttlMs: 30_000 }));
+    await host.call(acquire("terms", { ttlMs: 30_000 }));
     await host.skew(29_000);
-    const early = await host.call(acquire("k", { holder: "bob", ttlMs: 10_000 }));
+    const early = await host.call(acquire("terms", { holder: "bob", ttlMs: 10_000 }));
     assert.equal(early.outcome, "held");
     await host.skew(30_001);
-    const due = await host.call(acquire("k", { holder: "bob", ttlMs: 10_000 }));
+    const due = await host.call(acquire("terms", { holder: "bob", ttlMs: 10_000 }));
     assert.equal(due.fence, "2");
   });
 });

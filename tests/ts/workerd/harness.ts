@@ -1,6 +1,6 @@
 /** Workers in workerd, by miniflare, with Durable Objects whose storage is on disk. */
 
-import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { mkdtemp, readdir, readFile, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -9,6 +9,9 @@ import { Miniflare, type MiniflareOptions } from "miniflare";
 import { decode, encode } from "./plain.ts";
 
 const COMPATIBILITY_DATE = "2026-07-01";
+
+/** What the runtime itself writes for an object that is only asked something. */
+const EMPTY_BYTES = 4_096;
 
 /** A Worker's modules, as miniflare takes them. */
 export type Modules = {
@@ -24,10 +27,12 @@ export interface WorkerSpec {
   readonly entry: URL;
   /** Bindings to Durable Objects: a class of its own, or one of another Worker. */
   readonly durableObjects?: Record<string, string | { className: string; scriptName: string }>;
-  /** Bindings to text: variables and secrets. */
-  readonly vars?: Record<string, string>;
+  /** Bindings to text and JSON: variables and secrets. */
+  readonly vars?: Record<string, unknown>;
   /** Bindings to other Workers, by name. */
   readonly services?: Record<string, string>;
+  /** Paths at the first Worker's address that this Worker answers instead. */
+  readonly routes?: string[];
   /** Compatibility flags beside the date's own. */
   readonly flags?: string[];
   /** Another compatibility date than today's. */
@@ -75,7 +80,7 @@ export async function bundle(entry: URL | string): Promise<Modules> {
 
 /** Workers that run until they are stopped. The first one answers at {@link Workers.url}. */
 export class Workers implements AsyncDisposable {
-  readonly #options: MiniflareOptions;
+  #options: MiniflareOptions;
   readonly #storage: string;
   #miniflare: Miniflare;
 
@@ -88,11 +93,7 @@ export class Workers implements AsyncDisposable {
   /** Starts them with empty storage. */
   static async start(...specs: WorkerSpec[]): Promise<Workers> {
     const storage = await mkdtemp(join(tmpdir(), "leasehold-workerd-"));
-    const workers = await Promise.all(specs.map(options));
-    const running = new Workers(
-      { workers, durableObjectsPersist: storage } as MiniflareOptions,
-      storage,
-    );
+    const running = new Workers(await together(specs, storage), storage);
     await running.#miniflare.ready;
     return running;
   }
@@ -136,7 +137,7 @@ export class Workers implements AsyncDisposable {
     return Workers.start({
       name: "host",
       entry: new URL("./test-worker.ts", import.meta.url),
-      durableObjects: { LEASES: "TestHost" },
+      durableObjects: { LEASES: "TestHost", SHARD: "TestShard" },
       flags: ["enable_request_signal"],
     });
   }
@@ -144,12 +145,20 @@ export class Workers implements AsyncDisposable {
   /** The files of the objects of a class that have stored something. */
   async storedObjects(className: string): Promise<string[]> {
     const files = await readdir(this.#storage, { recursive: true });
-    return files.filter((file) => file.includes(className) && /[0-9a-f]{64}\.sqlite$/.test(file));
+    const databases = files.filter((file) => /[0-9a-f]{64}\.sqlite$/.test(file));
+    const size = async (file: string) =>
+      (await stat(join(this.#storage, file)).catch(() => undefined))?.size ?? 0;
+    const sizes = databases.map(async (file) => (await size(file)) + (await size(`${file}-wal`)));
+    const used = (await Promise.all(sizes)).map((bytes) => bytes > EMPTY_BYTES);
+    return databases.filter((file, index) => file.includes(className) && used[index]);
   }
 
-  /** Ends the runtime and starts another on the same storage. */
-  async restart(): Promise<void> {
+  /** Ends the runtime and starts another on the same storage, with these Workers if any are given. */
+  async restart(...specs: WorkerSpec[]): Promise<void> {
     await this.#miniflare.dispose();
+    if (specs.length > 0) {
+      this.#options = await together(specs, this.#storage);
+    }
     this.#miniflare = new Miniflare(this.#options);
     await this.#miniflare.ready;
   }
@@ -172,6 +181,11 @@ export interface Namespace<T> {
   getByName(name: string): T;
 }
 
+async function together(specs: WorkerSpec[], storage: string): Promise<MiniflareOptions> {
+  const workers = await Promise.all(specs.map(options));
+  return { workers, durableObjectsPersist: storage } as MiniflareOptions;
+}
+
 async function options(spec: WorkerSpec) {
   const own = (bound: string | { className: string; scriptName: string }) => ({
     ...(typeof bound === "string" ? { className: bound } : bound),
@@ -181,6 +195,7 @@ async function options(spec: WorkerSpec) {
     name: spec.name,
     modules: await bundle(spec.entry),
     compatibilityDate: spec.compatibilityDate ?? COMPATIBILITY_DATE,
+    ...(spec.routes && { routes: spec.routes }),
     compatibilityFlags: spec.flags ?? [],
     bindings: spec.vars ?? {},
     serviceBindings: spec.services ?? {},

@@ -20,6 +20,7 @@ export interface Response {
   readonly retryAfterMs?: number;
   readonly waiters?: number;
   readonly replayed?: boolean;
+  readonly layout?: string;
   readonly revoked?: number;
   readonly state?: WireKeyState;
 }

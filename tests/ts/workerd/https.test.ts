@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { readFile } from "node:fs/promises";
+import { connect } from "node:net";
 import { after, before, describe, test } from "node:test";
 import { OPERATIONS } from "../../../pkg/src/lease/backend.ts";
 import { type WorkerSpec, Workers } from "./harness.ts";
@@ -7,9 +9,14 @@ import { type Response as Answer, acquire, id, release, renew, request } from ".
 
 const TOKEN = "everything-0123456789";
 const ORDERS = "orders-only-0123456789";
-const TOKENS = JSON.stringify([{ token: TOKEN }, { token: ORDERS, prefixes: ["orders:"] }]);
+const OPERATOR = "the-operator-0123456789";
+const ALL = ["hold", "inspect", "revoke"];
+const TOKENS = JSON.stringify([
+  { token: TOKEN, rights: ALL },
+  { token: ORDERS, prefixes: ["orders:"] },
+]);
 
-function standAlone(vars: Record<string, string>): WorkerSpec {
+function standAlone(vars: Record<string, unknown>): WorkerSpec {
   return {
     name: "leasehold",
     entry: new URL(import.meta.resolve("leasehold/worker")),
@@ -55,11 +62,26 @@ function note(operation: string, status: number): void {
 }
 
 let workers: Workers;
+/** Where each request says under which variables. */
+let variable: Workers;
 
 before(async () => {
   workers = await Workers.start(standAlone({ LEASEHOLD_TOKENS: TOKENS }));
+  const entry = new URL("./variables-worker.ts", import.meta.url);
+  variable = await Workers.start({ ...standAlone({}), entry });
 });
-after(() => workers.stop());
+after(() => Promise.all([workers.stop(), variable.stop()]));
+
+/** The header that carries variables to {@link variable}. */
+function under(variables: Record<string, unknown>): Record<string, string> {
+  const text = JSON.stringify(variables);
+  return {
+    "x-variables": text.replace(
+      /[^ -~]/g,
+      (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`,
+    ),
+  };
+}
 
 async function post(asked: Record<string, unknown>, sent: Sent = {}): Promise<Got> {
   const { operation, ...body } = asked;
@@ -110,7 +132,7 @@ test("a waiter is answered when the lease is released", async () => {
   assert.equal((await waiting).answer.fence, "2");
 });
 
-test("keys of any bytes have an object each", async () => {
+test("keys of any bytes are keys of their own", async () => {
   const keys = ["\0x", "\0y", "é", "e\u0301", "🔒".repeat(128), "a/b", "..", "__proto__"];
   for (const key of keys) {
     assert.equal((await post(acquire(key))).answer.fence, "1", JSON.stringify(key));
@@ -143,6 +165,7 @@ describe("who may", () => {
 
   test("a scoped token only for its keys, whatever the operation", async () => {
     assert.equal((await post(acquire("orders:scoped"), { token: ORDERS })).status, 200);
+    assert.equal((await post(request("inspect", "orders:scoped"), { token: ORDERS })).status, 200);
     for (const operation of OPERATIONS.filter((operation) => operation !== "list")) {
       const holder = operation === "acquire" ? { holder: "alice" } : {};
       const to = { toHolder: "bob", toLease: id(), ttlMs: 1_000 };
@@ -150,39 +173,102 @@ describe("who may", () => {
       const fields = { ...holder, lease: id(), ...to, ...work };
       for (const key of ["order:1", "Orders:1", " orders:1"]) {
         const got = await post(request(operation, key, fields), { token: ORDERS });
-        refused(got, 403, "DENIED", "out-of-scope");
+        refused(got, 403, "DENIED", operation === "revoke" ? "no-right" : "out-of-scope");
       }
     }
   });
 
-  test("nobody at all until a fit secret is configured", async () => {
-    const unfit = [
-      "",
-      "  ",
-      "short",
-      "[]",
-      "{}",
-      "[1]",
-      '[{"token":"short"}]',
-      "[{",
-      '[{"prefixes":[]}]',
+  test("each only what its rights say, before the body is looked at", async () => {
+    const tokens = ALL.map((right) => ({ token: `may-${right}-0123456789`, rights: [right] }));
+    await using host = await Workers.start(
+      standAlone({ LEASEHOLD_TOKENS: JSON.stringify(tokens), LEASEHOLD_SHARDS: "key" }),
+    );
+    const others = new Map([
+      ["inspect", "inspect"],
+      ["list", "inspect"],
+      ["watch", "inspect"],
+      ["revoke", "revoke"],
+    ]);
+    for (const operation of OPERATIONS) {
+      const needed = others.get(operation) ?? "hold";
+      for (const { token, rights } of tokens) {
+        const got = await send(host, `/v1/${operation}`, { token, body: "{" });
+        if (rights.includes(needed)) {
+          refused(got, 400, "INVALID", "malformed-json");
+        } else {
+          refused(got, 403, "DENIED", "no-right");
+          assert.ok(got.answer.message?.includes(needed), got.text);
+        }
+      }
+    }
+    const body = JSON.stringify(acquire("of somebody else"));
+    for (const { token } of tokens.slice(1)) {
+      refused(await send(host, "/v1/acquire", { token, body }), 403, "DENIED", "no-right");
+    }
+    const [holding] = tokens;
+    const stealing = JSON.stringify(acquire("of somebody else", { steal: true }));
+    const stolen = await send(host, "/v1/acquire", { token: holding?.token, body: stealing });
+    refused(stolen, 403, "DENIED", "no-right");
+    assert.match(stolen.answer.message ?? "", /revoke/);
+    assert.deepEqual(await host.storedObjects("LeaseHost"), [], "no object was reached");
+  });
+
+  test("nobody at all until what is configured is understood, and the operator sees why", async () => {
+    const unfit: [unknown, RegExp][] = [
+      [undefined, /^LEASEHOLD_TOKENS is not set/],
+      ["", /is not set/],
+      ["  ", /is not set/],
+      ["short", /fewer than 16/],
+      ["\ufeffeverything-0123456789", /no request can show/],
+      ["{}", /neither one token nor a JSON list/],
+      [[{ token: TOKEN }], /not a JSON variable/],
+      [{ token: TOKEN }, /not a JSON variable/],
     ];
-    unfit.push(JSON.stringify([{ token: TOKEN }, { token: "short" }]));
-    unfit.push(JSON.stringify([{ token: TOKEN, prefixes: "orders:" }]));
-    unfit.push(JSON.stringify([{ token: TOKEN, prefixes: [1] }]));
-    for (const secret of [undefined, ...unfit]) {
-      const vars = secret === undefined ? {} : { LEASEHOLD_TOKENS: secret };
-      await using closed = await Workers.start(standAlone(vars));
-      for (const token of [TOKEN, "short", secret ?? "", "x".repeat(16)]) {
-        const got = await send(closed, "/v1/inspect", {
-          token: token.trim(),
-          body: JSON.stringify(request("inspect", "k")),
+    const entries: [unknown, RegExp][] = [
+      [[TOKEN], /must be an object/],
+      [{ token: `${TOKEN} ` }, /no request can show/],
+      [{ token: TOKEN, prefix: ["orders:"] }, /a field other than/],
+      [{ token: TOKEN, prefixes: "orders:" }, /list of texts as prefixes/],
+      [{ token: TOKEN, rights: ["hold", "Revoke"] }, /hold, inspect, revoke/],
+      [{ token: ORDERS, prefixes: ["jobs:"] }, /repeats a token/],
+    ];
+    for (const [entry, why] of entries) {
+      const secret = JSON.stringify([{ token: ORDERS, prefixes: ["orders:"] }, entry]);
+      unfit.push([secret, new RegExp(`^LEASEHOLD_TOKENS, entry 2 .*${why.source}`)]);
+    }
+    for (const [secret, why] of unfit) {
+      const headers = under({ LEASEHOLD_TOKENS: secret, LEASEHOLD_OPERATOR_TOKEN: OPERATOR });
+      for (const token of [TOKEN, ORDERS, "short", String(secret ?? ""), OPERATOR]) {
+        const got = await send(variable, "/v1/inspect", {
+          token: token.replace(/[^!-~]/g, ""),
+          headers,
+          body: JSON.stringify(request("inspect", "orders:1")),
         });
         refused(got, 503, "UNAVAILABLE", "not-configured");
         assert.match(got.answer.message ?? "", /LEASEHOLD_TOKENS/);
       }
       note("inspect", 503);
-      assert.equal((await send(closed, "/healthz", { method: "GET" })).status, 200);
+      const seen = await send(variable, "/healthz", { method: "GET", token: OPERATOR, headers });
+      const { faults = [] } = seen.answer as { faults?: string[] };
+      assert.equal(faults.length, 1, seen.text);
+      assert.match(faults[0] ?? "", why);
+      assert.ok(!seen.text.includes(TOKEN) && !seen.text.includes(ORDERS), seen.text);
+      for (const token of ["", TOKEN, "x".repeat(16)]) {
+        const public_ = await send(variable, "/healthz", { method: "GET", token, headers });
+        assert.deepEqual(public_.answer, { status: "ok" });
+      }
+    }
+  });
+
+  test("an operator's token that is unfit opens nothing, and is told beside all else", async () => {
+    for (const unfit of ["short", "", " ", "with a space 0123456789", 7]) {
+      const headers = under({ LEASEHOLD_TOKENS: TOKEN, LEASEHOLD_OPERATOR_TOKEN: unfit });
+      for (const token of [String(unfit), "", TOKEN]) {
+        const seen = await send(variable, "/healthz", { method: "GET", token, headers });
+        assert.deepEqual(seen.answer, { status: "ok" });
+        const got = await send(variable, "/v1/layout", { token, headers });
+        refused(got, 401, "DENIED", "unauthorized");
+      }
     }
   });
 
@@ -246,9 +332,49 @@ describe("what is refused", () => {
     refused(await post(acquire("k"), { body: unsaid }), 413, "INVALID", "body-too-large");
     const { operation: _, ...fitting } = acquire("fitting");
     const padded = { ...fitting, padding: "" };
-    padded.padding = "x".repeat(8_192 - JSON.stringify(padded).length);
+    padded.padding = "x".repeat(32_768 - JSON.stringify(padded).length);
     const got = await post(acquire("fitting"), { body: JSON.stringify(padded) });
     assert.equal(got.answer.outcome, "granted");
+  });
+
+  test("bodies that end before they are whole", async () => {
+    const { hostname, port } = await workers.url();
+    const socket = connect(Number(port), hostname);
+    const head = `POST /v1/acquire HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${TOKEN}\r\n`;
+    socket.write(`${head}transfer-encoding: chunked\r\n\r\n5\r\n{"v":\r\nnonsense\r\n`);
+    const [answer] = (await once(socket, "data")) as [Buffer];
+    socket.destroy();
+    assert.match(String(answer), /^HTTP\/1.1 400 /);
+    assert.match(String(answer), /"reason":"body-broken"/);
+  });
+
+  test("deeper JSON than any request has", async () => {
+    for (const depth of [100, 16_000]) {
+      const deep = `${"[".repeat(depth)}${"]".repeat(depth)}`;
+      for (const field of ["extra", "ttlMs", "key"]) {
+        const body = JSON.stringify({ ...acquire("deep"), [field]: 0 });
+        const sent = body.replace(`"${field}":0`, `"${field}":${deep}`);
+        refused(await post(acquire("deep"), { body: sent }), 400, "INVALID", "request");
+      }
+    }
+  });
+
+  test("not at all: fields that no operation has, but none is passed on", async () => {
+    await using echo = await Workers.start(
+      {
+        ...standAlone({ LEASEHOLD_TOKENS: TOKEN }),
+        durableObjects: { LEASES: { className: "Echo", scriptName: "broken" } },
+      },
+      {
+        name: "broken",
+        entry: new URL("./broken-worker.ts", import.meta.url),
+        durableObjects: { OWN: "Broken", ECHO: "Echo" },
+      },
+    );
+    const asked = acquire("k", { waitMs: 0 });
+    const sent = JSON.stringify({ ...asked, extra: TOKEN, toString: 1, fence: "7" });
+    const { text } = await send(echo, "/v1/acquire", { body: sent });
+    assert.deepEqual(JSON.parse(text), { ...asked, outcome: "echoed" });
   });
 
   test("fields that are wrong, by name", async () => {
@@ -319,48 +445,88 @@ describe("what is refused", () => {
   });
 });
 
-test("with LEASEHOLD_SHARDS, all keys of a shard are in one object", async () => {
-  const vars = { LEASEHOLD_TOKENS: TOKEN, LEASEHOLD_SHARDS: "2" };
-  await using sharded = await Workers.start(standAlone(vars));
-  const answers = await Promise.all(
-    Array.from({ length: 20 }, (_, number) =>
-      send(sharded, "/v1/acquire", { body: JSON.stringify(acquire(`key ${number}`)) }),
-    ),
-  );
-  assert.deepEqual(new Set(answers.map(({ answer }) => answer.fence)), new Set(["1"]));
-  assert.equal((await sharded.storedObjects("LeaseHost")).length, 2);
-
-  for (const LEASEHOLD_SHARDS of ["0", "-1", "1.5", "many", ""]) {
-    await using wrong = await Workers.start(standAlone({ ...vars, LEASEHOLD_SHARDS }));
-    const got = await send(wrong, "/v1/acquire", { body: JSON.stringify(acquire("k")) });
-    refused(got, 503, "UNAVAILABLE", "not-configured");
-    assert.match(got.answer.message ?? "", /LEASEHOLD_SHARDS/);
+test("by default the keys are spread over 64 objects", async () => {
+  await using sharded = await Workers.start(standAlone({ LEASEHOLD_TOKENS: TOKEN }));
+  for (let number = 0; number < 400; number += 40) {
+    const some = Array.from({ length: 40 }, (_, index) => acquire(`key ${number + index}`));
+    const answers = some.map((asked) =>
+      send(sharded, "/v1/acquire", { body: JSON.stringify(asked) }),
+    );
+    for (const { answer } of await Promise.all(answers)) {
+      assert.equal(answer.outcome, "granted");
+    }
   }
+  // And the one that records the layout. Each of 64 is left out by 400 keys one time in 550.
+  const objects = (await sharded.storedObjects("LeaseHost")).length;
+  assert.ok(objects > 60 && objects <= 65, `${objects} objects`);
 });
 
-test("other Workers reach it by a service binding and by a cross-script one", async () => {
-  await using both = await Workers.start(
-    {
-      name: "user",
-      entry: new URL("./user-worker.ts", import.meta.url),
-      services: { HOST: "leasehold" },
-      durableObjects: { LEASES: { className: "LeaseHost", scriptName: "leasehold" } },
-    },
-    standAlone({}),
-  );
-  const ask = async (way: string, asked: Record<string, unknown>) => {
-    const body = JSON.stringify(asked);
-    const response = await fetch(new URL(way, await both.url()), { method: "POST", body });
-    return (await response.json()) as Answer;
+test("a caller on the oldest compatibility date that is supported", async () => {
+  const old = { ...standAlone({ LEASEHOLD_TOKENS: TOKEN }), compatibilityDate: "2024-04-03" };
+  await using host = await Workers.start(old);
+  const key = "orders:old";
+  const ask = (asked: Record<string, unknown>) => {
+    const { operation, ...body } = asked;
+    return send(host, `/v1/${operation}`, { body: JSON.stringify(body) });
   };
-  const granted = await ask("service", acquire("shared"));
-  assert.deepEqual([granted.outcome, granted.fence], ["granted", "1"]);
-  const held = await ask("script", acquire("shared", { holder: "bob" }));
-  assert.deepEqual([held.outcome, held.holder], ["held", "alice"]);
-  const wrong = await ask("service", acquire("shared", { ttlMs: 1 }));
-  assert.deepEqual([wrong.outcome, wrong.reason], ["refused", "ttlMs"]);
-  const released = await ask("script", release("shared", { lease: granted.lease }));
-  assert.equal(released.outcome, "released");
+  const { lease } = (await ask(acquire(key))).answer;
+  const waiting = ask(acquire(key, { holder: "bob", waitMs: 10_000 }));
+  while ((await ask(request("inspect", key))).answer.state?.waiters !== 1);
+  assert.equal((await ask(release(key, { lease }))).answer.outcome, "released");
+  assert.equal((await waiting).answer.outcome, "granted");
+});
+
+describe("pages", () => {
+  const PAGE = "https://app.example.com";
+  const preflight = (origin: string, variables: Record<string, string>) =>
+    send(variable, "/v1/acquire", {
+      method: "OPTIONS",
+      token: "",
+      headers: { origin, "access-control-request-method": "POST", ...variables },
+    });
+
+  test("of listed origins may ask, and no others", async () => {
+    const LEASEHOLD_ORIGINS = `${PAGE}, http://localhost:5173`;
+    const variables = under({ LEASEHOLD_TOKENS: TOKEN, LEASEHOLD_ORIGINS });
+    for (const origin of [PAGE, "http://localhost:5173"]) {
+      const { status, headers } = await preflight(origin, variables);
+      assert.equal(status, 204);
+      assert.equal(headers.get("access-control-allow-origin"), origin);
+      assert.equal(headers.get("access-control-allow-methods"), "POST");
+      assert.equal(headers.get("access-control-allow-headers"), "authorization, content-type");
+      const body = JSON.stringify(acquire(`of ${origin}`));
+      const asking = { origin, ...variables };
+      const got = await send(variable, "/v1/acquire", { body, headers: asking });
+      assert.equal(got.answer.outcome, "granted");
+      assert.equal(got.headers.get("access-control-allow-origin"), origin);
+      assert.equal(got.headers.get("vary"), "origin");
+      const stranger = await send(variable, "/v1/acquire", { token: "", headers: asking });
+      assert.equal(stranger.status, 401, "the page sees why");
+      assert.equal(stranger.headers.get("access-control-allow-origin"), origin);
+    }
+    const others = ["https://app.example.com:444", "http://app.example.com", "null", "*"];
+    for (const origin of [...others, "https://app.example.com.evil.example", `${PAGE}/`]) {
+      const got = await preflight(origin, variables);
+      refused(got, 405, "INVALID", "method-not-allowed");
+      assert.equal(got.headers.get("access-control-allow-origin"), null);
+    }
+  });
+
+  test("are let in from nowhere while one origin is not understood", async () => {
+    const unfit = ["*", "app.example.com", `${PAGE}/`, "https://App.example.com", "null"];
+    for (const origin of [...unfit, "https://app.example.com:443", "ftp://a.example", "https://"]) {
+      const LEASEHOLD_ORIGINS = `${PAGE},${origin}`;
+      const variables = under({
+        LEASEHOLD_TOKENS: TOKEN,
+        LEASEHOLD_OPERATOR_TOKEN: OPERATOR,
+        LEASEHOLD_ORIGINS,
+      });
+      assert.equal((await preflight(PAGE, variables)).status, 405, origin);
+      const asking = { method: "GET", token: OPERATOR, headers: variables };
+      const seen = await send(variable, "/healthz", asking);
+      assert.match(seen.text, /LEASEHOLD_ORIGINS, entry 2 must be an origin/);
+    }
+  });
 });
 
 test("the document tells of every operation and status there is", async () => {
@@ -380,6 +546,8 @@ test("the document tells of every operation and status there is", async () => {
     assert.equal(path, method === "get" ? "/healthz" : `/v1/${operationId}`);
     told.set(operationId, Object.keys(responses));
   }
+  const layout = await post({ operation: "layout" });
+  refused(layout, 401, "DENIED", "unauthorized");
   assert.deepEqual([...seen.keys()].sort(), [...told.keys()].sort());
   for (const [operation, statuses] of seen) {
     for (const status of statuses) {

@@ -4,7 +4,10 @@ import { Workers } from "./harness.ts";
 import { acquire, type Host, id, release, renew, request } from "./host.ts";
 
 let workers: Workers;
-const object = (name: string) => workers.namespace<Host>("LEASES").getByName(name);
+/** The object of the key. */
+const object = (key: string) => workers.namespace<Host>("LEASES").getByName(`key/${key}`);
+/** The object of all keys. */
+const shard = () => workers.namespace<Host>("SHARD").getByName("shard/1/0");
 
 before(async () => {
   workers = await Workers.startTestHost();
@@ -83,33 +86,33 @@ test("whatever is sent, the answer is a value that names the field", async () =>
     ["request", "acquire"],
     ["request", []],
     ["v", {}],
-    ["v", acquire("k", { v: 2 })],
-    ["v", acquire("k", { v: "1" })],
-    ["operation", acquire("k", { operation: "grab" })],
-    ["operation", acquire("k", { operation: 7 })],
-    ["key", acquire("k", { key: undefined })],
+    ["v", acquire("invalid", { v: 2 })],
+    ["v", acquire("invalid", { v: "1" })],
+    ["operation", acquire("invalid", { operation: "grab" })],
+    ["operation", acquire("invalid", { operation: 7 })],
+    ["key", acquire("invalid", { key: undefined })],
     ["key", acquire("")],
     ["key", acquire("é".repeat(257))],
     ["key", acquire("\ud800")],
-    ["key", acquire("k", { key: 12345 })],
-    ["op", acquire("k", { op: undefined })],
-    ["op", acquire("k", { op: "xyz" })],
-    ["op", acquire("k", { op: 5n })],
-    ["lease", acquire("k", { lease: undefined })],
-    ["lease", acquire("k", { lease: {} })],
-    ["holder", acquire("k", { holder: "" })],
-    ["holder", acquire("k", { holder: "x".repeat(257) })],
-    ["holder", acquire("k", { holder: "\udc00" })],
+    ["key", acquire("invalid", { key: 12345 })],
+    ["op", acquire("invalid", { op: undefined })],
+    ["op", acquire("invalid", { op: "xyz" })],
+    ["op", acquire("invalid", { op: 5n })],
+    ["lease", acquire("invalid", { lease: undefined })],
+    ["lease", acquire("invalid", { lease: {} })],
+    ["holder", acquire("invalid", { holder: "" })],
+    ["holder", acquire("invalid", { holder: "x".repeat(257) })],
+    ["holder", acquire("invalid", { holder: "\udc00" })],
     ...[0, -1, 1.5, 99, 86_400_001, 2 ** 31 * 1e9, Number.NaN, Infinity, "10s", 1000n, true].map(
-      (ttlMs): [string, unknown] => ["ttlMs", acquire("k", { ttlMs })],
+      (ttlMs): [string, unknown] => ["ttlMs", acquire("invalid", { ttlMs })],
     ),
     ...[-1, 0.5, 86_400_001, Number.NaN, Infinity, "0", {}].map((waitMs): [string, unknown] => [
       "waitMs",
-      acquire("k", { waitMs }),
+      acquire("invalid", { waitMs }),
     ]),
-    ["lease", renew("k", {})],
-    ["lease", release("k", {})],
-    ["toHolder", request("transfer", "k", { lease: id(), ttlMs: 1_000 })],
+    ["lease", renew("invalid", {})],
+    ["lease", release("invalid", {})],
+    ["toHolder", request("transfer", "invalid", { lease: id(), ttlMs: 1_000 })],
   ];
   for (const [field, sent] of bad) {
     const answer = await host.call(sent);
@@ -121,13 +124,13 @@ test("whatever is sent, the answer is a value that names the field", async () =>
     assert.ok(answer.message?.startsWith(field), answer.message);
   }
   assert.deepEqual(await host.sql("SELECT name FROM sqlite_master"), [], "nothing was stored");
-  assert.equal((await host.call(acquire("k"))).outcome, "granted");
+  assert.equal((await host.call(acquire("invalid"))).outcome, "granted");
 });
 
 const nameFor = (key: string) => (Buffer.byteLength(key) > 256 ? "long" : key);
 
 test("keys and names are kept byte for byte", async () => {
-  const host = object("bytes");
+  const host = shard();
   const texts = ["café", "cafe\u0301", "ключ🔒", "\0x", "\0", " a ", "{}", "12345", "1e3", "true"];
   texts.push("null", "\ufffd", "x".repeat(512), "🔒".repeat(128), "__proto__", "a'b\"c;--");
   for (const key of texts) {
@@ -136,7 +139,7 @@ test("keys and names are kept byte for byte", async () => {
     assert.deepEqual([granted.outcome, granted.fence], ["granted", "1"], JSON.stringify(key));
   }
   await host.abort().catch(() => {});
-  const again = object("bytes");
+  const again = shard();
   for (const key of texts) {
     const info = await again.call(request("inspect", key));
     const [holder] = info.state?.holders ?? [];

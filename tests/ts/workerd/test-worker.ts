@@ -1,7 +1,7 @@
 /** What the tests run in workerd: the product's object, with handles for causing faults. */
 
 import "../support/started-wasm.ts";
-import { LeaseHost } from "leasehold/host";
+import { type LayoutSettings, LeaseHost } from "leasehold/host";
 import { exhaust, wasmOf } from "../support/started-wasm.ts";
 import { bridge } from "./bridge.ts";
 
@@ -14,9 +14,9 @@ export class TestHost extends LeaseHost {
   readonly #name: string;
   readonly #born: number;
 
-  constructor(ctx: DurableObjectState, env: unknown) {
+  constructor(ctx: DurableObjectState, env: unknown, settings: LayoutSettings = {}) {
     const name = ctx.id.toString();
-    super(ctx, env, { now: () => Date.now() + (skews.get(name) ?? 0) });
+    super(ctx, env, { now: () => Date.now() + (skews.get(name) ?? 0), ...settings });
     this.#name = name;
     born += 1;
     this.#born = born;
@@ -58,6 +58,13 @@ export class TestHost extends LeaseHost {
   /** Runs the alarm handler out of turn. */
   ring(): Promise<void> {
     return this.alarm();
+  }
+}
+
+/** One object for all keys. */
+export class TestShard extends TestHost {
+  constructor(ctx: DurableObjectState, env: unknown) {
+    super(ctx, env, { shards: 1 });
   }
 }
 

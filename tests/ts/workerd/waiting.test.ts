@@ -5,7 +5,8 @@ import { Workers } from "./harness.ts";
 import { acquire, type Host, look, type Response, release, renew, request } from "./host.ts";
 
 let workers: Workers;
-const object = (name: string) => workers.namespace<Host>("LEASES").getByName(name);
+/** The object of the key. */
+const object = (key: string) => workers.namespace<Host>("LEASES").getByName(`key/${key}`);
 
 before(async () => {
   workers = await Workers.startTestHost();
@@ -32,11 +33,11 @@ async function inOrder(host: Host, key: string, holders: string[]): Promise<Prom
 
 test("waiters are served in order, each at once when the one before releases", async () => {
   const host = object("order");
-  let { lease } = await host.call(acquire("k", { ttlMs: 60_000 }));
-  const waiting = await inOrder(host, "k", ["b", "c", "d"]);
+  let { lease } = await host.call(acquire("order", { ttlMs: 60_000 }));
+  const waiting = await inOrder(host, "order", ["b", "c", "d"]);
   let fence = 1;
   for (const answer of waiting) {
-    assert.equal((await host.call(release("k", { lease }))).outcome, "released");
+    assert.equal((await host.call(release("order", { lease }))).outcome, "released");
     const granted = await answer;
     fence += 1;
     assert.deepEqual([granted.outcome, granted.fence], ["granted", String(fence)]);
@@ -50,15 +51,15 @@ test("fifty at once are served one by one, each with the next fence", async () =
   let holding = 0;
   const fences = await Promise.all(
     Array.from({ length: 50 }, async (_, number) => {
-      const granted = await host.call(acquire("k", { holder: `${number}`, ...WAIT }));
+      const granted = await host.call(acquire("rush", { holder: `${number}`, ...WAIT }));
       assert.equal(granted.outcome, "granted");
       holding += 1;
       assert.equal(holding, 1);
       const { lease } = granted;
-      const [renewed] = await Promise.all([1, 2].map(() => host.call(renew("k", { lease }))));
+      const [renewed] = await Promise.all([1, 2].map(() => host.call(renew("rush", { lease }))));
       assert.equal(renewed?.outcome, "renewed");
       holding -= 1;
-      await host.call(release("k", { lease }));
+      await host.call(release("rush", { lease }));
       return Number(granted.fence);
     }),
   );
@@ -71,19 +72,19 @@ test("fifty at once are served one by one, each with the next fence", async () =
 
 test("nobody barges past a queue, and whoever won't wait is told at once", async () => {
   const host = object("barging");
-  const { lease } = await host.call(acquire("k", { ttlMs: 60_000 }));
-  const [waiting] = await inOrder(host, "k", ["b"]);
-  assert.equal((await host.call(acquire("k", { holder: "c" }))).outcome, "held");
-  await host.call(release("k", { lease }));
+  const { lease } = await host.call(acquire("barging", { ttlMs: 60_000 }));
+  const [waiting] = await inOrder(host, "barging", ["b"]);
+  assert.equal((await host.call(acquire("barging", { holder: "c" }))).outcome, "held");
+  await host.call(release("barging", { lease }));
   assert.equal((await waiting)?.outcome, "granted");
-  assert.equal((await host.call(acquire("k", { holder: "c" }))).outcome, "held");
+  assert.equal((await host.call(acquire("barging", { holder: "c" }))).outcome, "held");
 });
 
 test("the alarm serves a waiter when the holder is gone for good", async () => {
   const host = object("alarm");
-  await host.call(acquire("k", { ttlMs: 500 }));
+  await host.call(acquire("alarm", { ttlMs: 500 }));
   assert.equal(await host.alarmAt(), null, "no waiter, no alarm");
-  const [waiting] = await inOrder(host, "k", ["b"]);
+  const [waiting] = await inOrder(host, "alarm", ["b"]);
   assert.ok((await host.alarmAt()) !== null);
   const granted = await waiting;
   assert.deepEqual([granted?.outcome, granted?.fence], ["granted", "2"]);
@@ -93,36 +94,36 @@ test("the alarm serves a waiter when the holder is gone for good", async () => {
 
 test("without any alarm, the next request serves the waiter", async () => {
   const host = object("lost alarm");
-  await host.call(acquire("k", { ttlMs: 300 }));
-  const [waiting] = await inOrder(host, "k", ["b"]);
+  await host.call(acquire("lost alarm", { ttlMs: 300 }));
+  const [waiting] = await inOrder(host, "lost alarm", ["b"]);
   await host.loseAlarm();
   const early = await Promise.race([waiting, sleep(600, "nothing")]);
   assert.equal(early, "nothing");
-  await host.call(request("inspect", "k"));
+  await host.call(request("inspect", "lost alarm"));
   assert.equal((await waiting)?.fence, "2");
 });
 
 test("alarms too many, too early or twice do nothing", async () => {
   const host = object("doubled alarm");
-  const { lease } = await host.call(acquire("k", { ttlMs: 60_000 }));
-  const [waiting] = await inOrder(host, "k", ["b"]);
+  const { lease } = await host.call(acquire("doubled alarm", { ttlMs: 60_000 }));
+  const [waiting] = await inOrder(host, "doubled alarm", ["b"]);
   const at = await host.alarmAt();
   await Promise.all([host.ring(), host.ring(), host.ring()]);
   const moved = Number(await host.alarmAt()) - Number(at);
   assert.ok(Math.abs(moved) <= 1, `moved by ${moved} ms`);
-  const info = await look(host, "k");
+  const info = await look(host, "doubled alarm");
   assert.deepEqual([info.holder, info.fence, info.waiters], ["alice", "1", 1]);
-  await host.call(release("k", { lease }));
+  await host.call(release("doubled alarm", { lease }));
   const granted = await waiting;
   await Promise.all([host.ring(), host.ring()]);
-  const after = await look(host, "k");
+  const after = await look(host, "doubled alarm");
   assert.deepEqual([after.holder, after.fence], ["b", granted?.fence]);
 });
 
 test("after the object was lost, waiters that ask again have kept their places", async () => {
   const host = object("lost queue");
-  const { lease } = await host.call(acquire("k", { ttlMs: 60_000 }));
-  const asked = ["b", "c"].map((holder) => acquire("k", { holder, ...WAIT }));
+  const { lease } = await host.call(acquire("lost queue", { ttlMs: 60_000 }));
+  const asked = ["b", "c"].map((holder) => acquire("lost queue", { holder, ...WAIT }));
   const lost: Promise<unknown>[] = [];
   for (const one of asked) {
     lost.push(assert.rejects(host.call(one)));
@@ -138,45 +139,48 @@ test("after the object was lost, waiters that ask again have kept their places",
   while ((await object("lost queue").alarmAt()) === null) {
     await sleep(5);
   }
-  await object("lost queue").call(release("k", { lease }));
+  await object("lost queue").call(release("lost queue", { lease }));
   const first = await b;
   assert.equal(first?.fence, "2", "though it came back last");
-  await object("lost queue").call(release("k", { lease: first?.lease }));
+  await object("lost queue").call(release("lost queue", { lease: first?.lease }));
   assert.equal((await c)?.fence, "3");
 });
 
 test("a waiter that cancels leaves at once, and the next moves up", async () => {
   const host = object("cancel");
-  const { lease } = await host.call(acquire("k", { ttlMs: 60_000 }));
-  const asked = acquire("k", { holder: "b", ...WAIT });
+  const { lease } = await host.call(acquire("cancel", { ttlMs: 60_000 }));
+  const asked = acquire("cancel", { holder: "b", ...WAIT });
   const cancelled = host.call(asked);
   await queue(host, 1);
-  const next = host.call(acquire("k", { holder: "c", ...WAIT }));
+  const next = host.call(acquire("cancel", { holder: "c", ...WAIT }));
   await queue(host, 2);
   assert.equal((await host.call({ ...asked, operation: "cancel" })).outcome, "cancelled");
   assert.equal((await cancelled).outcome, "cancelled");
-  await host.call(release("k", { lease }));
+  await host.call(release("cancel", { lease }));
   const granted = await next;
   assert.deepEqual([granted.outcome, granted.fence], ["granted", "2"]);
 });
 
 test("a waiter that never comes back holds the others up no longer than an offer", async () => {
   const host = object("dead waiter");
-  const { lease } = await host.call(acquire("k", { ttlMs: 60_000 }));
-  const [, alive] = await inOrder(host, "k", ["dead", "alive"]);
+  const { lease } = await host.call(acquire("dead waiter", { ttlMs: 60_000 }));
+  const [, alive] = await inOrder(host, "dead waiter", ["dead", "alive"]);
   const started = Date.now();
-  await host.call(release("k", { lease }));
+  await host.call(release("dead waiter", { lease }));
   // The dead one is granted, and never renews.
   const granted = await alive;
   assert.deepEqual([granted?.outcome, granted?.fence], ["granted", "3"]);
   assert.ok(Date.now() - started < 6_000, `${Date.now() - started} ms`);
-  assert.equal((await host.call(renew("k", { lease: granted?.lease }))).outcome, "renewed");
+  assert.equal(
+    (await host.call(renew("dead waiter", { lease: granted?.lease }))).outcome,
+    "renewed",
+  );
 });
 
 test("a waiter that is known to have left is not granted once its grace is over", async () => {
   const host = object("left");
-  const { lease } = await host.call(acquire("k", { ttlMs: 60_000 }));
-  const body = JSON.stringify(acquire("k", { holder: "b", ...WAIT }));
+  const { lease } = await host.call(acquire("left", { ttlMs: 60_000 }));
+  const body = JSON.stringify(acquire("left", { holder: "b", ...WAIT }));
   const headers = { "x-leave-after-ms": "200" };
   const left = host.fetch("https://object/", { method: "POST", body, headers });
   await queue(host, 1);
@@ -184,14 +188,14 @@ test("a waiter that is known to have left is not granted once its grace is over"
   assert.equal((await left).status, 500);
   await queue(host, 0);
   assert.ok(Date.now() - started < 5_000, `${Date.now() - started} ms`);
-  await host.call(release("k", { lease }));
-  assert.equal((await host.call(acquire("k", { holder: "c" }))).fence, "2");
+  await host.call(release("left", { lease }));
+  assert.equal((await host.call(acquire("left", { holder: "c" }))).fence, "2");
 });
 
 test("a poll that ends keeps the place for the next one", async () => {
   const host = object("next poll");
-  const { lease } = await host.call(acquire("k", { ttlMs: 86_400_000 }));
-  const asked = acquire("k", { holder: "b", waitMs: 60_000 });
+  const { lease } = await host.call(acquire("next poll", { ttlMs: 86_400_000 }));
+  const asked = acquire("next poll", { holder: "b", waitMs: 60_000 });
   const poll = host.call(asked);
   await queue(host, 1);
   await host.skew(20_001);
@@ -199,16 +203,16 @@ test("a poll that ends keeps the place for the next one", async () => {
   const queued = await poll;
   assert.deepEqual([queued.outcome, queued.waiters], ["queued", 0]);
   const [behind] = await Promise.all([
-    host.call(acquire("k", { holder: "c", ...WAIT })),
+    host.call(acquire("next poll", { holder: "c", ...WAIT })),
     (async () => {
       await queue(host, 2);
       const back = host.call({ ...asked, waitMs: 40_000 });
       // Until it is parked again, a release would pass its grant by.
-      await host.call(request("inspect", "k"));
-      await host.call(release("k", { lease }));
+      await host.call(request("inspect", "next poll"));
+      await host.call(release("next poll", { lease }));
       const granted = await back;
       assert.equal(granted.fence, "2");
-      await host.call(release("k", { lease: granted.lease }));
+      await host.call(release("next poll", { lease: granted.lease }));
     })(),
   ]);
   assert.equal(behind.fence, "3");
@@ -217,15 +221,15 @@ test("a poll that ends keeps the place for the next one", async () => {
 test("by fetch: the same request as JSON, the same answer", async () => {
   const host = object("fetch");
   const post = (body: string) => host.fetch("https://object/", { method: "POST", body });
-  const granted = await post(JSON.stringify(acquire("k")));
+  const granted = await post(JSON.stringify(acquire("fetch")));
   assert.deepEqual([granted.status, granted.headers.get("cache-control")], [200, "no-store"]);
   const { lease, ...rest } = (await granted.json()) as Response;
   assert.deepEqual(rest, { v: 1, outcome: "granted", fence: "1", slot: 0, ttlMs: 9_500 });
-  const held = await post(JSON.stringify(acquire("k")));
+  const held = await post(JSON.stringify(acquire("fetch")));
   assert.equal(((await held.json()) as Response).outcome, "held");
   const malformed = await post("{");
   assert.equal(malformed.status, 400);
   assert.equal(((await malformed.json()) as Response).reason, "malformed-json");
-  const released = await post(JSON.stringify(release("k", { lease })));
+  const released = await post(JSON.stringify(release("fetch", { lease })));
   assert.equal(((await released.json()) as Response).outcome, "released");
 });

@@ -26,3 +26,7 @@ declare const scheduler: { wait(ms: number): Promise<void> };
 declare module "cloudflare:workers" {
   export const env: unknown;
 }
+
+interface DurableObjectNamespace<T> {
+  getByName(name: string): T;
+}

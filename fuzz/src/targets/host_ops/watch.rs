@@ -133,7 +133,8 @@ impl Watch {
     fn within_limits(&self) {
         let waited_for = self.storage.waiters.values().map(|waiter| &waiter.key);
         let keys: BTreeSet<&Key> = self.storage.keys.keys().chain(waited_for).collect();
-        assert!(keys.len() <= self.config.max_keys, "too many keys");
+        let room = self.config.max_keys + self.config.spare_keys;
+        assert!(keys.len() <= room, "too many keys");
         for key in keys {
             let waiters = self.storage.waiters_for(key);
             assert!(

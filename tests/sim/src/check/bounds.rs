@@ -78,7 +78,7 @@ impl HostBounds {
     /// When something has grown too much.
     pub fn step(config: &HostConfig, step: &HostStep<'_>) -> Verdict {
         let keys = step.store.keys().count();
-        ensure(keys <= config.max_keys, CHECK, || {
+        ensure(keys <= config.max_keys + config.spare_keys, CHECK, || {
             format!("{keys} keys stored")
         })?;
         // Each waiter may leave and be answered, each key be stored, and little else.

@@ -1,18 +1,18 @@
 import assert from "node:assert/strict";
-import { type ChildProcess, execFile, fork } from "node:child_process";
-import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { type ChildProcess, fork } from "node:child_process";
+import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
 import { LeaseClient } from "leasehold";
 import { leaseProvider } from "leasehold/mastra";
 import { upstash } from "leasehold/upstash";
 import { RestEndpoint } from "../../rest-endpoint/endpoint.ts";
 import { RedisServer } from "../../rest-endpoint/server-process.ts";
+import { install } from "../support/install.ts";
 
 const RUNTIME = fileURLToPath(new URL("./runtime", import.meta.url));
 
@@ -28,16 +28,6 @@ interface Told {
   readonly said?: string;
   readonly action?: string;
   readonly runId?: string;
-}
-
-/** Mastra, installed as its lock file says unless that has been done. */
-async function installed(): Promise<void> {
-  const lock = await readFile(join(RUNTIME, "package-lock.json"), "utf8");
-  const stamp = join(RUNTIME, "node_modules/.leasehold-lock");
-  if ((await readFile(stamp, "utf8").catch(() => "")) === lock) return;
-  const args = ["ci", "--ignore-scripts", "--prefer-offline"];
-  await promisify(execFile)("npm", args, { cwd: RUNTIME, timeout: 280_000 });
-  await writeFile(stamp, lock);
 }
 
 /** One process of the agent. */
@@ -131,7 +121,7 @@ describe("Mastra's own runtime, in several processes", { timeout: 600_000 }, () 
   let endpoint: RestEndpoint;
   let serial = 0;
   before(async () => {
-    await installed();
+    await install(RUNTIME);
     folder = await mkdtemp(join(tmpdir(), "leasehold-mastra-"));
     server = await RedisServer.start();
     const { port } = server;

@@ -30,8 +30,9 @@
 //!   Wake-ups too early or too many change nothing.
 //! - **Attempts.** Each [`holder::Output::Send`] goes out after the drain that gave it, and is
 //!   reported at most once, as [`holder::Input::Answered`] or [`holder::Input::Failed`] under its
-//!   attempt id. Saying nothing is allowed; the machine keeps its own time. Failures are
-//!   [`holder::Delivery::Never`] only if the host cannot have seen the request.
+//!   attempt id; several may be under way at once. Saying nothing is allowed; the machine keeps its
+//!   own time. Failures are [`holder::Delivery::Never`] only if the host cannot have seen the request.
+//!   [`holder::Input::Resent`] is only for what was refused as a whole and goes out again.
 //! - **Randomness.** Each holder gets a fresh [`holder::Seed`] from a cryptographic source. Lease
 //!   ids are credentials.
 //! - **Storage.** A host is restored from the sum of its mutations: [`host::Snapshot`].
@@ -45,7 +46,9 @@
 //! ```
 //! use std::collections::VecDeque;
 //!
-//! use leasehold::holder::{Config, Event, Holder, Input, Output, Release, Seed};
+//! use leasehold::holder::{
+//!     Ask, Config, Done, Event, Holder, Input, Output, Release, Seed, Ticket,
+//! };
 //! use leasehold::host::{Host, HostConfig, HostInput, HostOutput, ReplyTo};
 //! use leasehold::name::{HolderName, Key};
 //! use leasehold::time::{Instant, Span};
@@ -93,7 +96,8 @@
 //!             }
 //!             Output::Event(event) => {
 //!                 if matches!(event, Event::Renewed { .. }) {
-//!                     inputs.push_back(Input::Release); // the work is done
+//!                     // The work is done.
+//!                     inputs.push_back(Input::Ask(Ticket(1), Ask::Release));
 //!                 }
 //!                 events.push(event);
 //!             }
@@ -103,13 +107,15 @@
 //!     }
 //! }
 //!
-//! let [Event::Granted(grant), Event::Renewed { .. }, end, Event::Closed] = &events[..] else {
+//! let [Event::Granted(grant), Event::Renewed { .. }, end, settled, Event::Closed] = &events[..]
+//! else {
 //!     panic!("{events:?}");
 //! };
 //! assert_eq!(grant.fence.value(), 1);
 //! // The first term was renewed after a third of it, and then given back.
 //! assert!(now >= Instant::from_millis(8_991) && now <= Instant::from_millis(10_989));
 //! assert_eq!(*end, Event::Released(Release::Done));
+//! assert_eq!(*settled, Event::Settled(Ticket(1), Ok(Done::Released(Release::Done))));
 //! assert!(!holder.is_held(now));
 //! assert_eq!(stored.len(), 3); // granted, renewed, released
 //! # Ok(())

@@ -2,9 +2,7 @@
 
 mod common;
 
-use common::holding::{
-    Driver, Fate, LEASE, config, failure_asking, is_acquire, is_cancel, is_release, waiting,
-};
+use common::holding::*;
 use common::*;
 use leasehold::holder::{Delivery, ErrorCode, Event, Grant, Input};
 use leasehold::id::OpId;
@@ -34,7 +32,7 @@ fn a_grant_is_told_with_its_fence_and_what_is_left_of_it() {
 }
 
 #[test]
-fn b33_without_a_wait_there_is_exactly_one_attempt() {
+fn without_a_wait_there_is_exactly_one_attempt() {
     for (what, response) in every_response() {
         let mut driver = Driver::started(config(1_000));
         driver.input(1, Input::Wake); // the clock ticks
@@ -54,7 +52,7 @@ fn b33_without_a_wait_there_is_exactly_one_attempt() {
 }
 
 #[test]
-fn b24_an_attempt_after_a_failure_is_the_same_op_and_adopts_the_grant() {
+fn an_attempt_after_a_failure_is_the_same_op_and_adopts_the_grant() {
     let mut driver = Driver::started(waiting(1_000, 10_000));
     driver.fail(30, Delivery::Unknown);
     driver.run(200, |_| Fate::Hang);
@@ -73,7 +71,7 @@ fn b24_an_attempt_after_a_failure_is_the_same_op_and_adopts_the_grant() {
 }
 
 #[test]
-fn b31_only_a_certain_never_delivered_leaves_nothing_to_take_back() {
+fn only_a_certain_never_delivered_leaves_nothing_to_take_back() {
     for (delivery, cancels) in [(Delivery::Never, 0), (Delivery::Unknown, 1)] {
         let mut driver = Driver::started(config(1_000));
         driver.fail(20, delivery);
@@ -85,7 +83,7 @@ fn b31_only_a_certain_never_delivered_leaves_nothing_to_take_back() {
 }
 
 #[test]
-fn b27_an_unanswered_acquire_is_cancelled_under_its_own_op() {
+fn an_unanswered_acquire_is_cancelled_under_its_own_op() {
     let mut driver = Driver::started(config(1_000));
     driver.run(5_000, |_| Fate::Hang);
     assert_eq!(code(&driver), Some(ErrorCode::Unavailable));
@@ -94,7 +92,7 @@ fn b27_an_unanswered_acquire_is_cancelled_under_its_own_op() {
 }
 
 #[test]
-fn b35_every_acquire_ends_within_its_wait_and_the_time_for_one_operation() {
+fn every_acquire_ends_within_its_wait_and_the_time_for_one_operation() {
     for wait in [0, 1, 100, 1_000, 30_000] {
         let limit = at(wait + 5_000);
         let mut scripts: Vec<(String, Box<dyn Fn() -> Fate>)> = vec![
@@ -133,7 +131,7 @@ fn b35_every_acquire_ends_within_its_wait_and_the_time_for_one_operation() {
 }
 
 #[test]
-fn b40_b75_no_two_causes_share_a_code() {
+fn no_two_causes_share_a_code() {
     let cases = [
         (held_by("b", 500), ErrorCode::Held),
         (refused(Code::Denied, None), ErrorCode::Denied),
@@ -200,7 +198,7 @@ fn a_host_that_asks_for_no_pause_at_all_is_not_asked_in_a_storm() {
 }
 
 #[test]
-fn b90_a_host_that_names_a_pause_is_not_asked_sooner() {
+fn a_host_that_names_a_pause_is_not_asked_sooner() {
     let answers = [
         held_by("b", 700),
         Response::Queued {
@@ -239,7 +237,7 @@ fn b90_a_host_that_names_a_pause_is_not_asked_sooner() {
 }
 
 #[test]
-fn b89_failures_are_met_with_growing_pauses() {
+fn failures_are_met_with_growing_pauses() {
     let mut driver = Driver::started(waiting(1_000, 60_000));
     driver.run(60_000, |_| Fate::Fail(0, Delivery::Unknown));
     let gaps: Vec<Span> = driver
@@ -286,7 +284,7 @@ fn a_host_that_lets_nobody_wait_is_polled_at_a_bounded_rate() {
 }
 
 #[test]
-fn b35_a_first_request_lost_in_silence_costs_a_part_of_the_wait_only() {
+fn a_first_request_lost_in_silence_costs_a_part_of_the_wait_only() {
     let mut driver = Driver::started(waiting(1_000, 10_000));
     let mut attempts = 0;
     driver.run(9_000, |send| {
@@ -301,26 +299,23 @@ fn b35_a_first_request_lost_in_silence_costs_a_part_of_the_wait_only() {
         .events
         .iter()
         .find(|(_, event)| matches!(event, Event::Granted(_)));
-    // The first attempt is given up after 2.5 s, the next follows within 110 ms.
-    let (granted_at, _) = granted.expect("granted in the end");
-    assert!(
-        (at(2_590)..=at(2_630)).contains(granted_at),
-        "{granted_at:?}"
-    );
+    // Another attempt goes out after 2.5 s.
+    let granted = granted.map(|(granted_at, _)| *granted_at);
+    assert_eq!(granted, Some(at(2_510)));
 }
 
 #[test]
-fn b34_b66_an_hour_of_waiting_keeps_nothing() {
-    let mut driver = Driver::started(waiting(1_000, 3_600_000));
+fn an_hour_of_waiting_keeps_nothing() {
+    let mut driver = Driver::started(waiting(30_000, 3_600_000));
     driver.run(3_500_000, |_| Fate::Answer(20_000, queued(1)));
     assert_eq!(code(&driver), None);
-    // At 0, 2.6, 7.8 and 18.2 s with growing patience, then every 20 s.
-    assert_eq!(driver.sent(is_acquire), 178);
-    assert_eq!(driver.dropped.len(), 3);
+    // A second one after 2.5 s without a word, answered at 22.5 s; then one every 20 s.
+    assert_eq!(driver.sent(is_acquire), 176);
+    assert!(driver.dropped.is_empty());
 }
 
 #[test]
-fn k4_a_grant_that_comes_too_late_is_given_back_and_asked_for_anew() {
+fn a_grant_that_comes_too_late_is_given_back_and_asked_for_anew() {
     let mut driver = Driver::started(waiting(200, 10_000));
     driver.answer(300, granted(LEASE, 1, 200));
     driver.run(500, |_| Fate::Hang);
@@ -339,7 +334,7 @@ fn k4_a_grant_that_comes_too_late_is_given_back_and_asked_for_anew() {
 }
 
 #[test]
-fn k4_the_last_try_that_comes_too_late_is_given_back_and_fails() {
+fn the_last_try_that_comes_too_late_is_given_back_and_fails() {
     let mut driver = Driver::started(config(200));
     driver.answer(300, granted(LEASE, 1, 200));
     assert_eq!(code(&driver), Some(ErrorCode::Unavailable));
@@ -368,7 +363,7 @@ fn whatever_sends_a_waiter_back_to_the_start_it_pauses_between_the_starts() {
 }
 
 #[test]
-fn b30_b52_an_abort_is_told_at_once_and_takes_everything_back() {
+fn an_abort_is_told_at_once_and_takes_everything_back() {
     let mut driver = Driver::started(waiting(1_000, 10_000));
     driver.input(30, Input::Cancel);
     assert_eq!(code(&driver), Some(ErrorCode::Aborted));
@@ -385,7 +380,7 @@ fn b30_b52_an_abort_is_told_at_once_and_takes_everything_back() {
 }
 
 #[test]
-fn b30_a_grant_that_arrives_after_the_abort_is_given_back() {
+fn a_grant_that_arrives_after_the_abort_is_given_back() {
     let mut driver = Driver::started(waiting(1_000, 10_000));
     let acquire = driver.last_attempt();
     driver.input(30, Input::Cancel);
@@ -395,7 +390,7 @@ fn b30_a_grant_that_arrives_after_the_abort_is_given_back() {
 }
 
 #[test]
-fn k6_an_abort_during_a_pause_is_told_at_once() {
+fn an_abort_during_a_pause_is_told_at_once() {
     let mut driver = Driver::started(waiting(1_000, 10_000));
     driver.fail(5, Delivery::Never);
     driver.input(20, Input::Cancel);

@@ -2,10 +2,10 @@
 
 mod common;
 
-use common::holding::{Driver, Fate, config, is_renew, manual, waiting};
+use common::holding::*;
 use common::*;
 use leasehold::clock::Clock;
-use leasehold::holder::{Delivery, ErrorCode, Event, Input, LossReason};
+use leasehold::holder::{Ask, Delivery, Done, ErrorCode, Event, Input, LossReason};
 use leasehold::time::{ClockBounds, Span};
 
 /// ttl, D = 0.99·ttl − 10, and D less the lead of min(ttl / 20, 500).
@@ -20,7 +20,7 @@ const TABLE: [(u64, u64, u64); 7] = [
 ];
 
 #[test]
-fn b02_b03_b14_loss_comes_before_d_whatever_the_renewals_do() {
+fn loss_comes_before_d_whatever_the_renewals_do() {
     for (ttl, d, ends) in TABLE {
         let hang: fn() -> Fate = || Fate::Hang;
         let fast: fn() -> Fate = || Fate::Fail(0, Delivery::Never);
@@ -50,7 +50,7 @@ fn the_deadline_counts_from_the_send_whatever_the_answer_took() {
 }
 
 #[test]
-fn b23_after_a_wait_the_deadline_counts_from_the_grant() {
+fn after_a_wait_the_deadline_counts_from_the_grant() {
     // s = 0, the host kept the request for 1500: (1000 + 1500)·0.99 − 10 − 50 = 2415.
     let mut driver = Driver::started(waiting(1_000, 10_000));
     driver.answer(1_520, granted_after(2_001, 1, 1_000, 1_500));
@@ -62,7 +62,7 @@ fn b23_after_a_wait_the_deadline_counts_from_the_grant() {
 }
 
 #[test]
-fn b01_b08_the_clock_decides_at_the_moment_of_asking_and_no_timer_is_needed() {
+fn the_clock_decides_at_the_moment_of_asking_and_no_timer_is_needed() {
     let driver = Driver::held(manual(1_000));
     for (now, held, left) in [
         (20, true, 910),
@@ -77,7 +77,7 @@ fn b01_b08_the_clock_decides_at_the_moment_of_asking_and_no_timer_is_needed() {
 }
 
 #[test]
-fn b15_the_deadline_is_armed_in_the_drain_that_tells_of_the_grant() {
+fn the_deadline_is_armed_in_the_drain_that_tells_of_the_grant() {
     for settings in [config(1_000), manual(1_000)] {
         let mut driver = Driver::started(settings);
         driver.answer(20, granted(2_001, 1, 1_000));
@@ -89,7 +89,7 @@ fn b15_the_deadline_is_armed_in_the_drain_that_tells_of_the_grant() {
 }
 
 #[test]
-fn b06_by_the_time_the_loss_is_told_nothing_is_held() {
+fn by_the_time_the_loss_is_told_nothing_is_held() {
     let mut driver = Driver::held(config(1_000));
     driver.machine.handle(at(930), Input::Wake);
     // Nothing has been drained yet.
@@ -99,7 +99,7 @@ fn b06_by_the_time_the_loss_is_told_nothing_is_held() {
 }
 
 #[test]
-fn b04_a_late_success_revives_nothing() {
+fn a_late_success_revives_nothing() {
     let mut driver = Driver::held(config(5_000));
     driver.run_until(10_000);
     assert_eq!(driver.loss(), Some((at(4_690), LossReason::Expired)));
@@ -120,7 +120,7 @@ fn an_answer_that_comes_with_the_deadline_is_too_late() {
 }
 
 #[test]
-fn b112_no_tolerance_is_added_when_the_host_comes_back() {
+fn no_tolerance_is_added_when_the_host_comes_back() {
     let mut driver = Driver::held(config(10_000));
     driver.run(100_000, |_| Fate::Answer(9_900, renewed(10_000)));
     assert_eq!(driver.loss(), Some((at(9_390), LossReason::Expired)));
@@ -128,7 +128,7 @@ fn b112_no_tolerance_is_added_when_the_host_comes_back() {
 }
 
 #[test]
-fn b18_b59_a_lost_lease_is_told_once_and_sends_nothing_more() {
+fn a_lost_lease_is_told_once_and_sends_nothing_more() {
     // The loop was blocked: the first look is long after the end, a renewal is due as well.
     for late in [930, 1_000, 100_000] {
         let mut driver = Driver::held(config(1_000));
@@ -141,7 +141,7 @@ fn b18_b59_a_lost_lease_is_told_once_and_sends_nothing_more() {
 }
 
 #[test]
-fn b11_failed_renewals_are_told_with_the_time_left_and_cost_nothing() {
+fn failed_renewals_are_told_with_the_time_left_and_cost_nothing() {
     let mut driver = Driver::held(config(10_000));
     let mut tries = 0;
     driver.run(8_000, |_| {
@@ -172,7 +172,7 @@ fn b11_failed_renewals_are_told_with_the_time_left_and_cost_nothing() {
 }
 
 #[test]
-fn b07_a_machine_that_slept_knows_at_its_first_look() {
+fn a_machine_that_slept_knows_at_its_first_look() {
     let hour = 3_600_000;
     // Both clocks jump; or the wall clock alone, the monotonic one having stopped in sleep.
     for monotonic in [hour, 100] {
@@ -196,7 +196,7 @@ fn b07_a_machine_that_slept_knows_at_its_first_look() {
 }
 
 #[test]
-fn b68_a_wall_clock_set_back_lengthens_nothing() {
+fn a_wall_clock_set_back_lengthens_nothing() {
     let mut clock = Clock::new();
     let mut driver = Driver::acquire(manual(1_000));
     driver.step(clock.sample(ms(0), ms(7_200_000)), Input::Start);
@@ -214,7 +214,7 @@ fn time_that_runs_back_is_clamped() {
     driver.input(100, Input::Wake);
     assert_eq!(driver.machine.remaining(at(100)), ms(430));
     // A renewal asked for at "100" is sent at 500: (1000)·0.99 − 10 − 50 + 500 = 1430.
-    driver.input(100, Input::Renew(None));
+    driver.input(100, asked(Ask::Renew(None)));
     driver.answer(520, renewed(1_000));
     assert_eq!(driver.machine.remaining(at(520)), ms(910));
 }
@@ -224,7 +224,7 @@ fn a_renewal_never_shortens() {
     // Granted for 10 000 at s = 0: until 9390. Renewed at s = 100 for what the answer says.
     for (told, ends) in [(10_000, 9_490), (9_000, 9_390), (1_000, 9_390), (0, 9_390)] {
         let mut driver = Driver::held(manual(10_000));
-        driver.input(100, Input::Renew(None));
+        driver.input(100, asked(Ask::Renew(None)));
         driver.answer(120, renewed(told));
         assert_eq!(driver.remaining_ms(), ends - 120, "told {told}");
     }
@@ -236,10 +236,13 @@ fn a_verification_shortens_nothing_and_keeps_the_lead() {
     // 5000 + 9900·0.99 − 10 − 500 = 14 291; 5000 + 4450·0.99 − 510 = 8895.5 is earlier than 9390.
     for (told, ends) in [(0, 9_390), (1_000, 9_390), (4_450, 9_390), (9_900, 14_291)] {
         let mut driver = Driver::held(manual(10_000));
-        driver.input(5_000, Input::Verify);
+        driver.input(5_000, asked(Ask::Verify));
         driver.answer(5_020, renewed(told));
         assert_eq!(driver.remaining_ms(), ends - 5_020, "told {told}");
-        assert_eq!(driver.events, [(at(5_020), Event::VerifySettled(Ok(())))]);
+        assert_eq!(
+            driver.events,
+            [(at(5_020), Event::Settled(TICKET, Ok(Done::Verified)))]
+        );
     }
 }
 
@@ -247,7 +250,7 @@ fn a_verification_shortens_nothing_and_keeps_the_lead() {
 fn a_verification_does_not_put_the_warning_off() {
     let mut driver = Driver::held(config(30_000));
     driver.run(15_000, |_| Fate::Hang);
-    driver.input(15_000, Input::Verify);
+    driver.input(15_000, asked(Ask::Verify));
     driver.answer(15_020, renewed(15_000));
     driver.run_until(40_000);
     let warned = driver
@@ -262,7 +265,7 @@ fn a_verification_does_not_put_the_warning_off() {
 }
 
 #[test]
-fn k4_a_grant_that_is_dead_on_receipt_was_never_held() {
+fn a_grant_that_is_dead_on_receipt_was_never_held() {
     let mut driver = Driver::started(config(200)); // D − lead = 178
     driver.answer(178, granted(2_001, 1, 200));
     assert!(!driver.is_held());
@@ -289,7 +292,7 @@ fn wider_clock_bounds_end_a_lease_earlier() {
 }
 
 #[test]
-fn b86_a_detached_lease_renews_no_more_and_still_ends_in_time() {
+fn a_detached_lease_renews_no_more_and_still_ends_in_time() {
     let mut driver = Driver::held(config(1_000));
     driver.input(100, Input::Detach);
     assert!(driver.is_held());

@@ -4,21 +4,22 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::holding::{Driver, is_terminal};
+use common::holding::*;
 use common::*;
 use leasehold::holder::{
-    Config, Delivery, Event, Holder, Input, Output, Schedule, Seed, TransportFailure,
+    Ask, Config, Delivery, Event, Holder, Input, Output, Schedule, Seed, TransportFailure,
 };
 use leasehold::id::AttemptId;
-use leasehold::protocol::{Code, Ended, Operation, Response};
+use leasehold::protocol::{Acquire, Code, Ended, Granted, Operation, Request, Response, Transfer};
 use leasehold::time::{Instant, Span};
 use proptest::prelude::*;
 
 /// One thing that happens to a holder.
 #[derive(Clone, Debug)]
 enum Happening {
-    /// An answer to one of the attempts so far, counted from the latest.
-    Answer(usize, Response),
+    /// An answer to one of the attempts so far, counted from the latest; about what that asked for,
+    /// or as it is.
+    Answer(usize, Response, bool),
     /// A failure of one of them.
     Fail(usize, Delivery, Option<u64>),
     /// The wake-up, so many milliseconds after it was due.
@@ -62,17 +63,18 @@ fn happenings() -> impl Strategy<Value = Happening> {
         Just(Input::Start),
         Just(Input::Cancel),
         Just(Input::Detach),
-        Just(Input::Release),
-        prop::option::of(0_u64..60_000).prop_map(|ttl| Input::Renew(ttl.map(ms))),
-        (0_u64..60_000).prop_map(|ttl| Input::Transfer {
+        Just(asked(Ask::Release)),
+        prop::option::of(0_u64..60_000).prop_map(|ttl| asked(Ask::Renew(ttl.map(ms)))),
+        (0_u64..60_000).prop_map(|ttl| asked(Ask::Transfer {
             successor: name("b"),
             lease: lease(900),
             ttl: ms(ttl)
-        }),
-        Just(Input::Verify),
+        })),
+        Just(asked(Ask::Verify)),
     ];
     prop_oneof![
-        10 => (which.clone(), answers()).prop_map(|(which, answer)| Happening::Answer(which, answer)),
+        10 => (which.clone(), answers(), prop::bool::weighted(0.8))
+            .prop_map(|(which, answer, fits)| Happening::Answer(which, answer, fits)),
         3 => (which, deliveries, prop::option::of(0_u64..3_000))
             .prop_map(|(which, delivery, retry)| Happening::Fail(which, delivery, retry)),
         8 => late.prop_map(Happening::Wake),
@@ -115,6 +117,8 @@ struct Watch {
     open: BTreeMap<u32, bool>,
     /// No lease can be valid from here on.
     valid_until: Instant,
+    /// The longest term that was ever asked for.
+    longest: Span,
     /// The attempt that the present input is about. Where its answer comes together with the end,
     /// the end comes first and drops it.
     reported: Option<AttemptId>,
@@ -124,20 +128,35 @@ struct Watch {
 
 impl Watch {
     /// Takes note of an answer before the holder does. Every grant or renewal that was ever asked
-    /// for may have lengthened the term; nothing else may.
+    /// for may have lengthened the term; nothing else may, least of all an answer about another
+    /// grant or one that no host can have given.
     fn answered(&mut self, now: Instant, attempt: AttemptId, response: &Response) {
         self.open.remove(&attempt.0);
-        let Some((sent, _)) = self.sent.get(&attempt.0) else {
+        let Some((sent, asked)) = self.sent.get(&attempt.0) else {
             return;
         };
-        let (ttl, waited) = match response {
-            Response::Granted(granted) => (granted.ttl, granted.waited.min(now.since(*sent))),
-            Response::Renewed { ttl, .. } => (*ttl, Span::ZERO),
+        let (ttl, waited) = match (response, asked) {
+            (
+                Response::Granted(granted),
+                Operation::Acquire(Acquire { lease, .. })
+                | Operation::Transfer(Transfer { lease, .. }),
+            ) if granted.lease == *lease => (granted.ttl, granted.waited.min(now.since(*sent))),
+            (
+                Response::Renewed { about, ttl, .. },
+                Operation::Renew { credential, .. } | Operation::Verify(credential),
+            ) if *about == credential.fence => (*ttl, Span::ZERO),
             _ => return,
         };
+        if ttl > self.longest {
+            return;
+        }
         // s + (ttl + min(w, r − s))·0.99 − 10 ms − lead, the lead being min(ttl / 20, 500 ms).
         let term = (ttl + waited).as_micros() * 99 / 100;
-        let lead = (ttl.as_micros() / 20).min(500_000);
+        let lead = match asked {
+            // The lead stays that of the running term.
+            Operation::Verify(_) => 0,
+            _ => (ttl.as_micros() / 20).min(500_000),
+        };
         let until = sent.as_micros() + term.saturating_sub(10_000).saturating_sub(lead);
         self.valid_until = self.valid_until.max(Instant::from_micros(until));
     }
@@ -155,14 +174,21 @@ impl Watch {
                 assert!(!send.timeout.is_zero(), "an attempt without time");
                 self.sent.insert(send.attempt.0, (now, operation.clone()));
                 self.open.insert(send.attempt.0, true);
-                // One for the lease, one to verify it, and four that take something back.
-                assert!(self.open.len() <= 6, "{} attempts at once", self.open.len());
-                let same = self
-                    .open
-                    .keys()
-                    .filter(|attempt| matches!(&self.sent[attempt].1, Operation::Renew { .. }))
-                    .count();
-                assert!(same <= 1, "two renewals at once");
+                if let Operation::Acquire(Acquire { ttl, .. })
+                | Operation::Transfer(Transfer { ttl, .. })
+                | Operation::Renew { ttl, .. } = operation
+                {
+                    self.longest = self.longest.max(*ttl);
+                }
+                let renewals = self.open.keys();
+                let renewals = renewals
+                    .filter(|attempt| matches!(&self.sent[attempt].1, Operation::Renew { .. }));
+                assert!(renewals.count() <= 16, "too many renewals are awaited");
+                assert!(
+                    self.open.len() <= 32,
+                    "{} attempts at once",
+                    self.open.len()
+                );
             }
             Output::Drop(attempt) => {
                 let awaited = self.open.remove(&attempt.0).is_some();
@@ -197,18 +223,21 @@ fn check(config: Config, resume: bool, story: Vec<(u64, Happening)>) {
     for (pause, happening) in story {
         now = now + ms(pause);
         let latest = driver.sends.len();
-        let attempt = |which: usize| {
+        let sent = |which: usize| {
             let index = latest.checked_sub(1 + which)?;
-            driver.sends.get(index).map(|(_, send)| send.attempt)
+            driver.sends.get(index).map(|(_, send)| send)
         };
         let input = match happening {
-            Happening::Answer(which, response) => match attempt(which) {
-                Some(attempt) => Input::Answered(attempt, response),
+            Happening::Answer(which, response, fits) => match sent(which) {
+                Some(send) if fits => {
+                    Input::Answered(send.attempt, fitting(&send.request, response))
+                }
+                Some(send) => Input::Answered(send.attempt, response),
                 None => continue,
             },
-            Happening::Fail(which, delivery, retry) => match attempt(which) {
-                Some(attempt) => Input::Failed(
-                    attempt,
+            Happening::Fail(which, delivery, retry) => match sent(which) {
+                Some(send) => Input::Failed(
+                    send.attempt,
                     TransportFailure {
                         delivery,
                         retry_after: retry.map(ms),
@@ -229,6 +258,21 @@ fn check(config: Config, resume: bool, story: Vec<(u64, Happening)>) {
         step(&mut driver, &mut watch, now, input);
     }
     finish(&mut driver, &mut watch, now);
+}
+
+/// The response as a host may give it to this request.
+fn fitting(request: &Request, response: Response) -> Response {
+    match (response, &request.operation) {
+        (Response::Granted(granted), Operation::Acquire(Acquire { lease, ttl, .. }))
+        | (Response::Granted(granted), Operation::Transfer(Transfer { lease, ttl, .. })) => {
+            Response::Granted(Granted {
+                lease: *lease,
+                ttl: granted.ttl.min(*ttl),
+                ..granted
+            })
+        }
+        (response, _) => about(request, response),
+    }
 }
 
 fn step(driver: &mut Driver, watch: &mut Watch, now: Instant, input: Input) {

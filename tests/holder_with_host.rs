@@ -4,10 +4,10 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::holding::{Driver, failure, is_terminal, waiting};
+use common::holding::*;
 use common::hosting::Server;
 use common::*;
-use leasehold::holder::{Config, Delivery, Event, Input, Output, Release};
+use leasehold::holder::{Ask, Config, Delivery, Event, Input, Output, Release};
 use leasehold::host::{HostConfig, HostInput, ReplyTo};
 use leasehold::id::AttemptId;
 use leasehold::protocol::Request;
@@ -179,25 +179,26 @@ fn config(who: &str, ttl_ms: u64, wait_ms: u64) -> Config {
 }
 
 #[test]
-fn b46_any_interleaving_of_renew_verify_and_release_leaves_the_key_free() {
+fn any_interleaving_of_renew_verify_and_release_leaves_the_key_free() {
     for seed in 0..10_000 {
         let mut world = World::new(seed, 15, &[config("a", 2_000, 3_000)]);
         world.tell(0, 0, Input::Start);
         for _ in 0..world.below(4) {
             let when = world.below(2_500);
             let input = if world.below(2) == 0 {
-                Input::Renew(None)
+                asked(Ask::Renew(None))
             } else {
-                Input::Verify
+                asked(Ask::Verify)
             };
             world.tell(when, 0, input);
         }
         for _ in 0..2 {
             let when = world.below(2_500);
-            world.tell(when, 0, Input::Release);
-            world.tell(when + 2_500, 0, Input::Release);
+            world.tell(when, 0, asked(Ask::Release));
+            world.tell(when + 2_500, 0, asked(Ask::Release));
         }
         world.tell(5_000, 0, Input::Cancel);
+        world.tell(10_000, 0, asked(Ask::Release));
         world.run(60_000);
         let driver = &world.holders[0];
         let ends = driver
@@ -218,8 +219,8 @@ fn a_release_that_is_done_leaves_the_key_free_at_once() {
     for seed in 0..2_000 {
         let mut world = World::new(seed, 10, &[config("a", 60_000, 3_000)]);
         world.tell(0, 0, Input::Start);
-        world.tell(1_000, 0, Input::Renew(None));
-        world.tell(1_000 + seed % 100, 0, Input::Release);
+        world.tell(1_000, 0, asked(Ask::Renew(None)));
+        world.tell(1_000 + seed % 100, 0, asked(Ask::Release));
         world.run(20_000);
         let released = (Event::Released(Release::Done), 1);
         let told = world.holders[0]
@@ -246,13 +247,13 @@ fn contenders_take_turns_and_never_overlap() {
             // Some release in time, some never.
             let after = world.below(20_000);
             if world.below(4) > 0 {
-                world.tell(after, holder, Input::Release);
+                world.tell(after, holder, asked(Ask::Release));
             } else {
                 world.tell(after, holder, Input::Detach);
             }
         }
         for holder in 0..4 {
-            world.tell(40_000, holder, Input::Release);
+            world.tell(40_000, holder, asked(Ask::Release));
         }
         world.run(90_000);
         for driver in &world.holders {
@@ -265,11 +266,12 @@ fn contenders_take_turns_and_never_overlap() {
         }
         assert_eq!(world.holder_at_host(), None, "seed {seed}");
     }
-    assert!(served > 3_000, "{served} of 4000 were served");
+    // Whoever asks to release before it has been granted holds on to the end.
+    assert!(served > 2_500, "{served} of 4000 were served");
 }
 
 #[test]
-fn b36_the_shortest_term_is_granted_after_a_dead_holders_and_is_valid() {
+fn the_shortest_term_is_granted_after_a_dead_holders_and_is_valid() {
     for rival in [300, 500, 900] {
         let mut world = World::new(1, 0, &[config("a", 1_000, 0), config("b", 100, 5_000)]);
         world.tell(0, 0, Input::Start);
@@ -286,7 +288,7 @@ fn b36_the_shortest_term_is_granted_after_a_dead_holders_and_is_valid() {
 }
 
 #[test]
-fn b20_a_blocked_holder_is_out_before_the_next_is_in_and_has_the_lower_fence() {
+fn a_blocked_holder_is_out_before_the_next_is_in_and_has_the_lower_fence() {
     let mut world = World::new(7, 0, &[config("a", 1_000, 0), config("b", 1_000, 10_000)]);
     world.tell(0, 0, Input::Start);
     world.run(150);
@@ -307,7 +309,7 @@ fn an_aborted_waiter_leaves_nothing_at_the_host() {
     world.tell(0, 0, Input::Start);
     world.tell(200, 1, Input::Start);
     world.tell(1_000, 1, Input::Cancel);
-    world.tell(2_000, 0, Input::Release);
+    world.tell(2_000, 0, asked(Ask::Release));
     world.run(10_000);
     assert!(world.holders.iter().all(|driver| driver.closed));
     assert_eq!(world.holder_at_host(), None);
@@ -315,7 +317,7 @@ fn an_aborted_waiter_leaves_nothing_at_the_host() {
 }
 
 #[test]
-fn b36_a_short_term_is_not_used_up_by_the_wait_for_it() {
+fn a_short_term_is_not_used_up_by_the_wait_for_it() {
     // The clocks' rate error takes up to 1 % of the time a request lay waiting: after a poll of 15 s
     // that would be 150 ms, more than the whole term.
     for (ttl, release) in [(100, 15_000), (100, 19_000), (300, 19_500), (1_000, 19_900)] {
@@ -323,7 +325,7 @@ fn b36_a_short_term_is_not_used_up_by_the_wait_for_it() {
         world.flight = 10;
         world.tell(0, 0, Input::Start);
         world.tell(100, 1, Input::Start);
-        world.tell(release, 0, Input::Release);
+        world.tell(release, 0, asked(Ask::Release));
         world.run(release + 200);
         let granted = world.holders[1]
             .events

@@ -128,29 +128,29 @@ fn a_waiter_that_is_known_to_be_gone_costs_nothing_after_its_grace() {
 #[test]
 fn a_place_is_kept_between_two_polls() {
     let mut server = held(60_000);
-    let first = server.post(0, 2, acquire("b", 12, 1_000, 45_000));
-    let second = server.post(0, 3, acquire("c", 13, 1_000, 45_000));
+    let first = server.post(0, 2, acquire("b", 12, 10_000, 45_000));
+    let second = server.post(0, 3, acquire("c", 13, 10_000, 45_000));
     // One poll lasts 20 s at most.
     server.run_until(20_000);
     assert_eq!(server.reply_at(first), Some((20_000, queued(0))));
     assert_eq!(server.reply_at(second), Some((20_000, queued(1))));
     // The second is back first, and still second.
-    let second = server.post(20_010, 3, acquire("c", 13, 1_000, 24_990));
-    let first = server.post(20_020, 2, acquire("b", 12, 1_000, 24_980));
+    let second = server.post(20_010, 3, acquire("c", 13, 10_000, 24_990));
+    let first = server.post(20_020, 2, acquire("b", 12, 10_000, 24_980));
     server.post(21_000, 50, release(11));
-    assert_eq!(server.reply(first), Some(granted_after(12, 2, 1_000, 980)));
+    assert_eq!(server.reply(first), Some(granted_after(12, 2, 3_000, 980)));
     assert_eq!(server.reply(second), None);
 }
 
 #[test]
 fn a_place_is_lost_by_staying_away_too_long() {
     let mut server = held(60_000);
-    server.post(0, 2, acquire("b", 12, 1_000, 45_000));
+    server.post(0, 2, acquire("b", 12, 10_000, 45_000));
     server.run_until(23_000); // polled until 20 000, grace until 23 000
     assert_eq!(server.look(23_000), Some(("a".to_string(), 1, 37_000, 0)));
     // Its op has had its outcome.
     assert_eq!(
-        server.ask(23_001, 2, acquire("b", 12, 1_000, 20_000)),
+        server.ask(23_001, 2, acquire("b", 12, 10_000, 20_000)),
         held_by("a", 36_999)
     );
 }
@@ -171,7 +171,7 @@ fn a_waiter_between_polls_is_granted_the_key_and_learns_of_it_at_the_next() {
 #[test]
 fn patience_that_has_run_out_is_told_so() {
     let mut server = held(60_000);
-    let waiter = server.post(10, 2, acquire("b", 12, 1_000, 5_000));
+    let waiter = server.post(10, 2, acquire("b", 12, 10_000, 5_000));
     server.run_until(5_009);
     assert_eq!(server.reply(waiter), None);
     server.run_until(5_010);
@@ -206,7 +206,7 @@ fn a_late_alarm_costs_a_waiter_time_and_not_its_place() {
     let mut server = held(20_005);
     let first = server.post(0, 2, acquire("b", 12, 1_000, 60_000));
     let second = server.post(1, 3, acquire("c", 13, 1_000, 60_000));
-    // The polls should have been answered at 20 000 and 20 001, and the key fell free at 20 005;
+    // The polls should have been answered at 2000 and 2001, and the key fell free at 20 005;
     // the alarm comes at 21 000. The first request still lies here, so it is served.
     server.input(21_000, HostInput::Tick);
     assert_eq!(
@@ -222,8 +222,8 @@ fn a_late_alarm_costs_a_waiter_time_and_not_its_place() {
 #[test]
 fn a_late_alarm_does_not_grant_to_a_waiter_whose_patience_is_over() {
     let mut server = held(5_005);
-    let first = server.post(0, 2, acquire("b", 12, 1_000, 5_000));
-    let second = server.post(1, 3, acquire("c", 13, 1_000, 60_000));
+    let first = server.post(0, 2, acquire("b", 12, 10_000, 5_000));
+    let second = server.post(1, 3, acquire("c", 13, 10_000, 60_000));
     server.input(6_000, HostInput::Tick);
     let Some(Response::Held(held)) = server.reply(first) else {
         panic!("the first has no patience left");
@@ -231,7 +231,7 @@ fn a_late_alarm_does_not_grant_to_a_waiter_whose_patience_is_over() {
     assert_eq!(held.holder, None);
     assert_eq!(
         server.reply(second),
-        Some(granted_after(13, 2, 1_000, 5_999))
+        Some(granted_after(13, 2, 3_000, 5_999))
     );
 }
 
@@ -297,15 +297,15 @@ fn a_full_queue_refuses_the_next_without_harm_to_those_in_it() {
 
 #[test]
 fn waiters_outlive_the_host_and_keep_their_order() {
-    let (mut server, _) = queue(5_000, 3);
+    let (mut server, _) = queue(2_500, 3);
     server.restart(1_000);
-    assert_eq!(server.look(1_000), Some(("a".to_string(), 1, 4_000, 3)));
+    assert_eq!(server.look(1_000), Some(("a".to_string(), 1, 1_500, 3)));
     // All of them poll again, in another order.
     let polls = [3, 1, 2].map(|n| {
         let poll = acquire(&format!("w{n}"), 100 + n, 1_000, 59_000);
         (n, server.post(1_010, 100 + n, poll))
     });
-    server.run_until(5_000);
+    server.run_until(2_500);
     let answered: Vec<u128> = polls
         .iter()
         .filter(|(_, to)| server.reply(*to).is_some())
@@ -313,11 +313,11 @@ fn waiters_outlive_the_host_and_keep_their_order() {
         .collect();
     assert_eq!(answered, [1]);
     // A newcomer goes to the end.
-    let last = server.post(5_100, 9, acquire("z", 19, 1_000, 60_000));
-    server.post(5_200, 51, release(101));
-    server.post(5_300, 52, release(102));
+    let last = server.post(2_600, 9, acquire("z", 19, 1_000, 60_000));
+    server.post(2_700, 51, release(101));
+    server.post(2_800, 52, release(102));
     assert_eq!(server.reply(last), None);
-    server.post(5_400, 53, release(103));
+    server.post(2_900, 53, release(103));
     assert!(server.reply(last).is_some());
 }
 
@@ -332,8 +332,8 @@ fn waiters_that_do_not_come_back_after_a_restart_lose_their_places() {
 
 #[test]
 fn the_alarm_is_set_for_the_first_thing_a_waiter_needs() {
-    let (mut server, waiter) = contended(5_000);
-    assert_eq!(server.alarm, Some(at(5_000)), "the holder's expiry");
+    let (mut server, waiter) = contended(15_000);
+    assert_eq!(server.alarm, Some(at(15_000)), "the holder's expiry");
     server.ask(100, 50, renew(11, 60_000));
     assert_eq!(server.alarm, Some(at(20_010)), "the end of the poll");
     server.input(200, HostInput::Gone(waiter));

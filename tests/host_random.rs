@@ -380,7 +380,7 @@ impl Entry {
         }
         let queued_as = self.queue.iter().find(|waiter| waiter.op == op);
         let ttl = queued_as.map_or(acquire.ttl, |waiter| waiter.acquire.ttl);
-        let poll = ttl.scale(20, 1).min(POLL);
+        let poll = ttl.scale(2, 1).max(ms(1_000)).min(POLL);
         let parked = Some((to, now, acquire.wait <= poll));
         let until = now + acquire.wait.min(poll);
         if let Some(position) = self.queue.iter().position(|waiter| waiter.op == op) {

@@ -2,22 +2,32 @@
 
 use alloc::boxed::Box;
 
-use crate::id::{AttemptId, OpId};
+use crate::fence::Fence;
+use crate::id::{AttemptId, LeaseId};
 use crate::protocol::{
-    Acquire, Credential, Ended, Granted, MAX_POLL, Operation, Request, Response, Transfer,
+    Acquire, Ended, Granted, Operation, Request, Response, Transfer, longest_poll,
 };
 use crate::time::{Instant, Span};
 
+use super::attempts::Attempts;
 use super::config::Config;
 use super::context::Context;
-use super::event::{ErrorCode, Event, Failure, Timer};
+use super::event::{ErrorCode, Event, Failure};
 use super::held::Held;
-use super::pursuit::Pursuit;
+use super::pause::pause_after;
 use super::term::Term;
-use super::{Due, Goal, TransportFailure};
+use super::timers::Timer;
+use super::{Goal, TransportFailure};
 
 /// The shortest pause between two polls of a host that does not let requests wait.
 const MIN_POLL_GAP: Span = Span::from_millis(100);
+
+/// How long an answer that is due at the host may be on its way before the next poll goes out: a
+/// waiter that is not back in time loses its place.
+const MAX_FLIGHT: Span = Span::from_secs(1);
+
+/// The most attempts that are open at once.
+const MAX_OPEN: usize = 3;
 
 /// What is kept of a limited time for the answer to come back after the wait.
 fn flight(limit: Span) -> Span {
@@ -27,7 +37,10 @@ fn flight(limit: Span) -> Span {
 /// A holder that has no lease yet.
 pub(super) struct Acquiring {
     plan: Plan,
-    pursuit: Pursuit,
+    request: Request,
+    attempts: Attempts,
+    /// Attempts that came to nothing since the host last answered to the purpose.
+    failures: u32,
     /// Whether the next attempt begins a new op.
     anew: bool,
     /// Whether the host keeps a place in its queue for us.
@@ -80,28 +93,27 @@ impl Plan {
         }
     }
 
-    /// How long the answer to an attempt sent now may take, after so many that had none.
+    /// How long to wait for the answer to an attempt sent now before another one goes out beside it,
+    /// after so many that had none.
     ///
     /// A host that lets us wait looks the same as one that never got the request. So until it has
-    /// said that we are `queued`, a long wait is asked for again after a while, each time with more
-    /// patience; a host that knows the op keeps its place.
-    fn timeout(self, config: &Config, now: Instant, unanswered: u32, queued: bool) -> Span {
+    /// said that we are `queued`, a long wait is asked for again after a while, and while there is no
+    /// answer at all each time with more patience; a host that knows the op keeps its place.
+    fn patience(self, config: &Config, now: Instant, unanswered: u32, queued: bool) -> Span {
         if self.single {
             return config.op_timeout.min(self.give_up.since(now));
         }
-        let slack = config.op_timeout.div(2);
-        let poll = self.wait(now).min(MAX_POLL);
-        let patience = slack.scale(1 << unanswered.min(8), 1);
-        let timeout = if !queued && poll > patience + slack {
-            patience
-        } else {
-            poll + slack
-        };
-        timeout.min(self.give_up.since(now))
+        let patience = config.op_timeout.div(2);
+        let poll = self.wait(now).min(longest_poll(config.ttl)) + patience.min(MAX_FLIGHT);
+        match unanswered {
+            0 if queued => poll,
+            0 => poll.min(patience),
+            _ => poll.max(patience.scale(1 << unanswered.min(3), 1)),
+        }
     }
 
-    /// Sends the first attempt of a new op.
-    fn begin(self, config: &Config, ctx: &mut Context) -> Pursuit {
+    /// A new op.
+    fn request(self, config: &Config, ctx: &mut Context) -> Request {
         let lease = ctx.next_lease();
         let operation = match self.goal {
             Goal::Acquire => Operation::Acquire(Acquire::new(
@@ -117,13 +129,11 @@ impl Plan {
                 ttl: config.ttl,
             }),
         };
-        let request = Request {
+        Request {
             key: config.key.clone(),
             op: ctx.next_op(),
             operation,
-        };
-        let timeout = self.timeout(config, ctx.now, 0, false);
-        Pursuit::start(ctx, request, timeout, false)
+        }
     }
 }
 
@@ -133,9 +143,6 @@ pub(super) enum Next {
     Wait,
     /// The lease is held.
     Held(Box<Held>),
-    /// This grant reached us too late to be of use and has to be given back; with a failure, that
-    /// was the last try.
-    TooLate(Credential, Option<Failure>),
     /// There will be no lease.
     Failed(Failure),
 }
@@ -144,13 +151,42 @@ impl Acquiring {
     /// Sends the first attempt.
     pub fn start(config: &Config, ctx: &mut Context, goal: Goal) -> Self {
         let plan = Plan::new(config, ctx.now, goal);
-        Self {
+        let mut acquiring = Self {
             plan,
-            pursuit: plan.begin(config, ctx),
+            request: plan.request(config, ctx),
+            attempts: Attempts::at_most(MAX_OPEN),
+            failures: 0,
             anew: false,
             queued: false,
-            standing: Failure::new(ErrorCode::Unavailable, "no-answer"),
-        }
+            standing: Failure::unavailable("no-answer", None),
+        };
+        acquiring.send(config, ctx);
+        acquiring
+    }
+
+    /// Sends an attempt; one before it that had no answer yet stays open beside it.
+    fn send(&mut self, config: &Config, ctx: &mut Context) {
+        let timeout = self.plan.give_up.since(ctx.now);
+        let id = ctx.send(self.request.clone(), timeout, false);
+        self.attempts.sent(ctx, id);
+        let patience = self
+            .plan
+            .patience(config, ctx.now, self.failures, self.queued);
+        let until = (ctx.now + patience).min(self.plan.give_up);
+        ctx.timers.set(Timer::Attempt, until);
+        ctx.timers.set(Timer::GiveUp, self.plan.give_up);
+    }
+
+    /// Puts the next attempt off. None is started after the deadline.
+    fn rest(&mut self, ctx: &mut Context, pause: Span) {
+        ctx.timers.set(Timer::Attempt, ctx.now + pause);
+        ctx.timers.set(Timer::GiveUp, self.plan.deadline);
+    }
+
+    fn back_off(&mut self, ctx: &mut Context, retry_after: Option<Span>) {
+        self.failures = self.failures.saturating_add(1);
+        let pause = pause_after(ctx, self.failures, retry_after);
+        self.rest(ctx, pause);
     }
 
     /// Takes an answer.
@@ -161,14 +197,21 @@ impl Acquiring {
         attempt: AttemptId,
         response: Response,
     ) -> Next {
-        let Some(sent) = self.pursuit.answered(ctx.now, attempt) else {
-            // Of an attempt given up. Its op is still pursued, so the host will say it again.
+        let is_newest = self.attempts.is_last(attempt);
+        let Some(sent) = self.attempts.answered(attempt) else {
             return Next::Wait;
         };
         match response {
-            Response::Granted(granted) => self.granted(config, ctx, sent, &granted),
+            Response::Granted(granted) if self.is_ours(config, &granted) => {
+                self.granted(config, ctx, (sent, is_newest), &granted)
+            }
+            // The host says the same to the newest attempt, or what has come of it since.
+            _ if !is_newest => {
+                self.failures = 0;
+                Next::Wait
+            }
             Response::Held(held) => {
-                self.pursuit.heard();
+                self.failures = 0;
                 self.queued = false;
                 self.standing = Failure {
                     holder: held.holder,
@@ -182,27 +225,27 @@ impl Acquiring {
                     });
                 }
                 // A denial is the op's outcome: asking again is another op.
-                self.anew = true;
-                self.pursuit
-                    .back_off(ctx, Some(held.retry_after.max(MIN_POLL_GAP)));
+                self.give_op_up(config, ctx);
+                self.back_off(ctx, Some(held.retry_after.max(MIN_POLL_GAP)));
                 Next::Wait
             }
             Response::Queued { ahead, retry_after } => {
-                self.pursuit.heard();
+                self.failures = 0;
                 self.queued = true;
                 self.standing = Failure::new(ErrorCode::Timeout, "queued");
                 ctx.emit(Event::Queued { ahead });
                 if ctx.now.since(sent) < MIN_POLL_GAP || !retry_after.is_zero() {
-                    self.pursuit
-                        .back_off(ctx, Some(retry_after.max(MIN_POLL_GAP)));
+                    self.back_off(ctx, Some(retry_after.max(MIN_POLL_GAP)));
+                } else {
+                    self.rest(ctx, Span::ZERO);
                 }
                 Next::Wait
             }
             Response::NotHolder { ended, .. } => match self.plan.goal {
                 Goal::Claim(_) => Next::Failed(super::lost(ended.name())),
-                Goal::Acquire => self.start_over(ctx, ended.name()),
+                Goal::Acquire => self.start_over(config, ctx, ended.name()),
             },
-            Response::Cancelled => self.start_over(ctx, Ended::Cancelled.name()),
+            Response::Cancelled => self.start_over(config, ctx, Ended::Cancelled.name()),
             Response::Refused(refusal) => {
                 let passing = refusal.retry_after.is_some() && !self.plan.single;
                 let retry_after = refusal.retry_after;
@@ -211,13 +254,28 @@ impl Acquiring {
                     return Next::Failed(failure);
                 }
                 self.standing = failure;
-                self.pursuit.back_off(ctx, retry_after);
+                self.back_off(ctx, retry_after);
                 Next::Wait
             }
             _ => {
-                self.pursuit.leave_trace();
-                self.unanswered(ctx, "unreadable-answer", None)
+                self.attempts.leave_in_doubt();
+                self.unanswered(ctx, Failure::unreadable())
             }
+        }
+    }
+
+    /// Whether a host can have granted this to what was asked.
+    fn is_ours(&self, config: &Config, granted: &Granted) -> bool {
+        Some(granted.lease) == self.proposed()
+            && granted.fence != Fence::NONE
+            && granted.ttl <= config.ttl
+    }
+
+    fn proposed(&self) -> Option<LeaseId> {
+        match &self.request.operation {
+            Operation::Acquire(acquire) => Some(acquire.lease),
+            Operation::Transfer(transfer) => Some(transfer.lease),
+            _ => None,
         }
     }
 
@@ -225,39 +283,55 @@ impl Acquiring {
         &mut self,
         config: &Config,
         ctx: &mut Context,
-        sent: Instant,
+        (sent, is_newest): (Instant, bool),
         granted: &Granted,
     ) -> Next {
+        let flight = ctx.now.since(sent);
+        ctx.round_trip.learn(flight.saturating_sub(granted.waited));
         let term = Term::new(config.bounds, sent, ctx.now, granted.ttl, granted.waited);
-        if term.ends > ctx.now && !ctx.has_dropped(granted.lease) {
+        if term.ends > ctx.now {
+            self.attempts.drop_all(ctx);
             return Next::Held(Box::new(Held::new(config, ctx, granted, term)));
         }
-        let ours = ctx.has_proposed(granted.lease);
-        let next = self.start_over(ctx, "granted-too-late");
-        match (ours, next) {
-            (true, Next::Failed(failure)) => Next::TooLate(granted.into(), Some(failure)),
-            (true, _) => Next::TooLate(granted.into(), None),
-            // A re-entrant grant is somebody else's as well: it is not ours to give back.
-            (false, next) => next,
+        if !is_newest {
+            // The newest attempt may be told of it in time.
+            return Next::Wait;
         }
+        let op = ctx.next_op();
+        ctx.leave_behind(super::request(
+            config,
+            op,
+            Operation::Release(granted.into()),
+        ));
+        self.attempts.drop_all(ctx);
+        self.attempts = Attempts::at_most(MAX_OPEN);
+        self.start_over(config, ctx, "granted-too-late")
     }
 
     /// Asks for a new grant under a new op, if there is time. Not at once: a host that always answers
     /// like this must not be asked as fast as it answers.
-    fn start_over(&mut self, ctx: &mut Context, reason: &'static str) -> Next {
+    fn start_over(&mut self, config: &Config, ctx: &mut Context, reason: &'static str) -> Next {
         self.queued = false;
-        self.standing = Failure::new(ErrorCode::Unavailable, reason);
+        self.standing = Failure::unavailable(reason, None);
         if self.plan.single || ctx.now >= self.plan.deadline {
             return Next::Failed(self.standing.clone());
         }
-        self.anew = true;
-        self.pursuit.back_off(ctx, None);
+        self.give_op_up(config, ctx);
+        self.back_off(ctx, None);
         Next::Wait
     }
 
-    fn begin_anew(&mut self, config: &Config, ctx: &mut Context) {
-        self.anew = false;
-        self.pursuit = self.plan.begin(config, ctx);
+    /// The op has had an outcome that is no grant: the next attempt begins another one. Should an
+    /// attempt of it still be on its way, it must not be granted.
+    fn give_op_up(&mut self, config: &Config, ctx: &mut Context) {
+        if core::mem::replace(&mut self.anew, true) {
+            return;
+        }
+        if self.attempts.may_take_effect() {
+            ctx.leave_behind(super::request(config, self.request.op, Operation::Cancel));
+        }
+        self.attempts.drop_all(ctx);
+        self.attempts = Attempts::at_most(MAX_OPEN);
     }
 
     /// Takes note of an attempt that failed.
@@ -267,70 +341,65 @@ impl Acquiring {
         attempt: AttemptId,
         failure: TransportFailure,
     ) -> Next {
-        if !self.pursuit.failed(ctx.now, attempt, failure) {
+        let is_newest = self.attempts.is_last(attempt);
+        if !self.attempts.failed(attempt, failure) || !is_newest {
             return Next::Wait;
         }
-        self.unanswered(ctx, "unreachable", failure.retry_after)
+        self.unanswered(
+            ctx,
+            Failure::unavailable("unreachable", failure.retry_after),
+        )
     }
 
-    fn unanswered(
-        &mut self,
-        ctx: &mut Context,
-        reason: &'static str,
-        retry_after: Option<Span>,
-    ) -> Next {
-        let failure = Failure {
-            retry_after,
-            ..Failure::new(ErrorCode::Unavailable, reason)
-        };
+    /// This attempt counts from now.
+    pub fn resent(&mut self, attempt: AttemptId, now: Instant) {
+        self.attempts.resent(attempt, now);
+    }
+
+    fn unanswered(&mut self, ctx: &mut Context, failure: Failure) -> Next {
         if self.plan.single {
             return Next::Failed(failure);
         }
+        let retry_after = failure.retry_after;
         if self.standing.code != ErrorCode::Timeout {
             self.standing = failure;
         }
-        self.pursuit.back_off(ctx, retry_after);
+        self.back_off(ctx, retry_after);
         Next::Wait
     }
 
-    /// Does what is due.
-    pub fn run_timers(&mut self, config: &Config, ctx: &mut Context) -> Next {
-        if self.pursuit.timed_out(ctx)
-            && let Next::Failed(failure) = self.unanswered(ctx, "no-answer", None)
-        {
-            return Next::Failed(failure);
+    /// The next attempt is due: the one before has had no answer yet, or a pause is over.
+    pub fn attempt(&mut self, config: &Config, ctx: &mut Context) -> Next {
+        if self.attempts.awaits_last() {
+            self.failures = self.failures.saturating_add(1);
+            if self.standing.code != ErrorCode::Timeout {
+                self.standing = Failure::unavailable("no-answer", None);
+            }
         }
-        if ctx.now >= self.plan.deadline && !self.pursuit.is_awaiting() {
+        if self.plan.single || ctx.now >= self.plan.deadline {
             return Next::Failed(self.standing.clone());
         }
-        if self.pursuit.is_rested(ctx.now) && self.anew {
-            self.begin_anew(config, ctx);
-        } else if self.pursuit.is_rested(ctx.now) {
-            if let Operation::Acquire(acquire) = self.pursuit.operation_mut() {
-                acquire.wait = self.plan.wait(ctx.now);
-            }
-            let unanswered = self.pursuit.unanswered();
-            let timeout = self.plan.timeout(config, ctx.now, unanswered, self.queued);
-            self.pursuit.send(ctx, timeout, false);
+        if core::mem::take(&mut self.anew) {
+            self.failures = 0;
+            self.request = self.plan.request(config, ctx);
+        } else if let Operation::Acquire(acquire) = &mut self.request.operation {
+            acquire.wait = self.plan.wait(ctx.now);
         }
+        self.send(config, ctx);
         Next::Wait
     }
 
-    pub fn due(&self) -> Due {
-        let due = self.pursuit.due();
-        let at = if self.pursuit.is_awaiting() {
-            due
-        } else {
-            due.min(self.plan.deadline)
-        };
-        (at, Timer::Retry)
+    /// There is no more time for another attempt, or for any answer.
+    pub fn give_up(&self) -> Next {
+        Next::Failed(self.standing.clone())
     }
 
-    /// Stops, and names the op that has to be cancelled at the host, if any may live on there.
-    pub fn end(self, ctx: &mut Context) -> Option<OpId> {
-        let live = self.queued || self.pursuit.may_take_effect();
-        let op = self.pursuit.op();
-        self.pursuit.abandon(ctx);
-        live.then_some(op)
+    /// Stops, and leaves behind what has to be cancelled at the host, if anything may live on there.
+    pub fn end(mut self, config: &Config, ctx: &mut Context) {
+        ctx.timers.stop_all();
+        if !self.anew && (self.queued || self.attempts.may_take_effect()) {
+            ctx.leave_behind(super::request(config, self.request.op, Operation::Cancel));
+        }
+        self.attempts.drop_all(ctx);
     }
 }

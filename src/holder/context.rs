@@ -1,12 +1,15 @@
 //! What all of a holder's states share: the time, the ids, and the way out.
 
 use alloc::collections::VecDeque;
+use alloc::vec::Vec;
 
 use crate::id::{AttemptId, LeaseId, OpId};
 use crate::protocol::Request;
 use crate::time::{Instant, Span};
 
 use super::event::{Event, Output, Send};
+use super::pace::RoundTrip;
+use super::timers::Timers;
 
 /// Random bits a holder starts with, from a cryptographic source.
 #[derive(Clone, Copy)]
@@ -22,12 +25,17 @@ pub(super) struct Context {
     pub now: Instant,
     /// How long an operation may take over all its attempts.
     pub op_timeout: Span,
+    /// How long the way to the host and back takes, as far as has been learnt.
+    pub round_trip: RoundTrip,
+    pub timers: Timers,
     seed: Seed,
     /// How many lease ids have been proposed.
     proposed: u128,
     jitter: u64,
     attempts: u32,
     outputs: VecDeque<Output>,
+    /// What has to be taken back from the host.
+    left_behind: Vec<Request>,
 }
 
 impl Context {
@@ -35,12 +43,15 @@ impl Context {
         Self {
             now: Instant::ZERO,
             op_timeout,
+            round_trip: RoundTrip::default(),
+            timers: Timers::default(),
             seed,
             proposed: 0,
             // The low half of the op seed; xorshift needs a non-zero state.
             jitter: (seed.ops & u128::from(u64::MAX)) as u64 | 1,
             attempts: 0,
             outputs: VecDeque::new(),
+            left_behind: Vec::new(),
         }
     }
 
@@ -54,14 +65,7 @@ impl Context {
         LeaseId::from_bits(self.seed.leases.wrapping_add(self.proposed))
     }
 
-    /// Whether this id was proposed by this holder, and another one since. Should it be granted
-    /// after all, it is on its way back already.
-    pub fn has_dropped(&self, lease: LeaseId) -> bool {
-        let current = LeaseId::from_bits(self.seed.leases.wrapping_add(self.proposed));
-        self.has_proposed(lease) && lease != current
-    }
-
-    /// Whether this holder has proposed this id. A re-entrant grant has one that it has not.
+    /// Whether this holder has proposed this id.
     pub fn has_proposed(&self, lease: LeaseId) -> bool {
         (1..=self.proposed).contains(&lease.to_bits().wrapping_sub(self.seed.leases))
     }
@@ -104,8 +108,20 @@ impl Context {
         self.outputs.push_back(Output::Event(event));
     }
 
-    pub fn wake(&mut self, (at, why): super::Due) {
-        self.outputs.push_back(Output::Wake { at, why });
+    /// Has something taken back that nobody will hold.
+    pub fn leave_behind(&mut self, request: Request) {
+        self.left_behind.push(request);
+    }
+
+    pub fn take_left_behind(&mut self) -> Vec<Request> {
+        core::mem::take(&mut self.left_behind)
+    }
+
+    /// Says when to come back, if there is something to come back for.
+    pub fn wake(&mut self) {
+        if let Some((at, why)) = self.timers.next() {
+            self.outputs.push_back(Output::Wake { at, why });
+        }
     }
 
     pub fn poll(&mut self) -> Option<Output> {

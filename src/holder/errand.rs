@@ -1,18 +1,26 @@
-//! An operation with a fixed budget of time: release, transfer, verify, cancel.
+//! An operation with a budget of time: release, transfer, verify, and what takes back.
 
 use crate::id::{AttemptId, OpId};
 use crate::protocol::{Operation, Request, Response};
 use crate::time::{Instant, Span};
 
+use super::TransportFailure;
+use super::attempts::Attempts;
 use super::config::Config;
 use super::context::Context;
-use super::event::Timer;
-use super::pursuit::Pursuit;
-use super::{Due, TransportFailure};
+use super::pause::pause_after;
 
-/// A pursuit that is given up when the time for one operation is over.
+/// The most attempts that are open at once.
+const MAX_OPEN: usize = 3;
+
+/// One operation, tried again under its op until it is answered or its time is over.
 pub(super) struct Errand {
-    pursuit: Pursuit,
+    request: Request,
+    attempts: Attempts,
+    /// Attempts that came to nothing.
+    failures: u32,
+    /// When the next attempt is due.
+    next: Instant,
     give_up: Instant,
 }
 
@@ -24,88 +32,119 @@ impl Errand {
             op: ctx.next_op(),
             operation,
         };
-        Self::send(ctx, request)
+        let mut errand = Self::planned(ctx, request, ctx.now);
+        errand.send(ctx);
+        errand
     }
 
-    /// Sends the first attempt of this request.
-    pub fn send(ctx: &mut Context, request: Request) -> Self {
+    /// Sends the first attempt at this instant.
+    pub fn planned(ctx: &Context, request: Request, at: Instant) -> Self {
         Self {
-            pursuit: Pursuit::start(ctx, request, attempt_timeout(ctx), false),
-            give_up: ctx.now + ctx.op_timeout,
+            request,
+            attempts: Attempts::at_most(MAX_OPEN),
+            failures: 0,
+            next: at,
+            give_up: at + budget(ctx),
         }
     }
 
     pub fn op(&self) -> OpId {
-        self.pursuit.op()
+        self.request.op
     }
 
     pub fn awaits(&self, attempt: AttemptId) -> bool {
-        self.pursuit.awaits(attempt)
+        self.attempts.awaits(attempt)
     }
 
-    /// When the awaited attempt was sent, if `attempt` is that one. It then is awaited no more.
-    pub fn answered(&mut self, now: Instant, attempt: AttemptId) -> Option<Instant> {
-        self.pursuit.answered(now, attempt)
+    pub fn resent(&mut self, attempt: AttemptId, now: Instant) {
+        self.attempts.resent(attempt, now);
     }
 
-    /// Whether some attempt may have been carried out without our learning of it.
+    /// When this attempt was sent, if it was open.
+    pub fn answered(&mut self, attempt: AttemptId) -> Option<Instant> {
+        self.attempts.answered(attempt)
+    }
+
+    /// Whether some attempt may have been carried out, or may still be.
     pub fn is_in_doubt(&self) -> bool {
-        self.pursuit.may_take_effect()
+        self.attempts.may_take_effect()
     }
 
-    /// Takes note of an answer that does not tell whether the attempt was carried out.
-    pub fn leave_in_doubt(&mut self) {
-        self.pursuit.leave_trace();
+    /// Tries again after an answer that does not tell whether the attempt was carried out.
+    pub fn unreadable(&mut self, ctx: &mut Context) {
+        self.attempts.leave_in_doubt();
+        self.back_off(ctx, None);
     }
 
-    /// Tries again later.
-    pub fn back_off(&mut self, ctx: &mut Context, retry_after: Option<Span>) {
-        self.pursuit.back_off(ctx, retry_after);
+    fn back_off(&mut self, ctx: &mut Context, retry_after: Option<Span>) {
+        self.failures = self.failures.saturating_add(1);
+        self.next = ctx.now + pause_after(ctx, self.failures, retry_after);
     }
 
     /// Whether an answer ends the errand. One that asks to come back later does not: that is planned.
     pub fn is_settled_by(&mut self, ctx: &mut Context, response: &Response) -> bool {
         match response {
             Response::Refused(refusal) if refusal.retry_after.is_some() => {
-                self.pursuit.back_off(ctx, refusal.retry_after);
+                self.back_off(ctx, refusal.retry_after);
                 false
             }
             _ => true,
         }
     }
 
-    /// Takes note of an attempt that failed, if it is the awaited one.
-    pub fn failed(&mut self, ctx: &mut Context, attempt: AttemptId, failure: TransportFailure) {
-        if self.pursuit.failed(ctx.now, attempt, failure) {
-            self.pursuit.back_off(ctx, failure.retry_after);
+    /// Whether this attempt was open. It has failed.
+    pub fn failed(
+        &mut self,
+        ctx: &mut Context,
+        attempt: AttemptId,
+        failure: TransportFailure,
+    ) -> bool {
+        let was_open = self.attempts.failed(attempt, failure);
+        if was_open {
+            self.back_off(ctx, failure.retry_after);
         }
+        was_open
+    }
+
+    /// When the next attempt is due, or the end.
+    pub fn due(&self) -> Instant {
+        self.next.min(self.give_up)
     }
 
     /// Does what is due. Whether there is time left.
-    pub fn run_timers(&mut self, ctx: &mut Context) -> bool {
-        if self.pursuit.timed_out(ctx) {
-            self.pursuit.back_off(ctx, None);
-        }
+    pub fn run(&mut self, ctx: &mut Context) -> bool {
         if self.give_up <= ctx.now {
             return false;
         }
-        if self.pursuit.is_rested(ctx.now) {
-            let timeout = attempt_timeout(ctx).min(self.give_up.since(ctx.now));
-            self.pursuit.send(ctx, timeout, false);
+        if self.next <= ctx.now {
+            self.send(ctx);
         }
         true
     }
 
-    pub fn due(&self) -> Due {
-        (self.pursuit.due().min(self.give_up), Timer::Retry)
+    /// Sends an attempt; if no answer has come after half of the budget, another goes out beside it.
+    fn send(&mut self, ctx: &mut Context) {
+        let left = self.give_up.since(ctx.now);
+        let id = ctx.send(self.request.clone(), left, false);
+        self.attempts.sent(ctx, id);
+        self.next = ctx.now + budget(ctx).div(2);
     }
 
-    pub fn abandon(&self, ctx: &mut Context) {
-        self.pursuit.abandon(ctx);
+    /// Sends the first attempt no later than at this instant.
+    pub fn bring_forward(&mut self, ctx: &Context, to: Instant) {
+        if !self.attempts.may_take_effect() && to < self.next {
+            self.next = to;
+            self.give_up = to + budget(ctx);
+        }
+    }
+
+    /// Awaits nothing any more.
+    pub fn abandon(&mut self, ctx: &mut Context) {
+        self.attempts.drop_all(ctx);
     }
 }
 
-/// Time for one attempt, so that a second fits into the budget.
-fn attempt_timeout(ctx: &Context) -> Span {
-    ctx.op_timeout.div(2)
+/// Time for all attempts together: two of them have their answers in it.
+fn budget(ctx: &Context) -> Span {
+    ctx.op_timeout.max(ctx.round_trip.late().scale(2, 1))
 }

@@ -8,6 +8,9 @@ use crate::name::HolderName;
 use crate::protocol::{Code, Ended, Refusal, Request};
 use crate::time::{Instant, Span};
 
+use super::tickets::Ticket;
+use super::timers::Timer;
+
 /// One thing to do or to know. Drained after each input, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Output {
@@ -40,24 +43,11 @@ pub struct Send {
     pub rebind: bool,
 }
 
-/// What a holder can be waiting for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Timer {
-    /// The lease ends.
-    End,
-    /// An unrenewed lease comes into jeopardy.
-    Jeopardy,
-    /// A renewal is due.
-    Renew,
-    /// An attempt has taken too long, or the next one is due.
-    Retry,
-}
-
 /// What happened to a lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// Nothing is in flight and nothing is due: the machine can be dropped. Always the last, but for
-    /// the refusal of a renewal, transfer or verification that is asked for even later.
+    /// the refusal of what is asked for even later.
     Closed,
     /// The acquire or resume has ended without a lease.
     Failed(Failure),
@@ -89,17 +79,28 @@ pub enum Event {
         /// How long it is valid now.
         remaining: Span,
     },
-    /// The end of a renewal that was asked for.
-    RenewSettled(Result<(), Failure>),
     /// Renewals work again after [`Event::Jeopardy`].
     Safe {
         /// How long the lease is valid.
         remaining: Span,
     },
-    /// The end of a transfer.
-    TransferSettled(Result<Successor, Failure>),
-    /// The end of a verification.
-    VerifySettled(Result<(), Failure>),
+    /// The end of an operation that was asked for. Each that was asked for has exactly one.
+    Settled(Ticket, Result<Done, Failure>),
+    /// The lease has gone to its successor. Terminal.
+    Transferred,
+}
+
+/// What an operation that was asked for has done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Done {
+    /// The lease is given back, as far as is known.
+    Released(Release),
+    /// The lease was renewed after it was asked for.
+    Renewed,
+    /// The lease is the successor's.
+    Transferred(Successor),
+    /// The host says that the lease is held.
+    Verified,
 }
 
 /// A lease, as it was granted.
@@ -181,6 +182,19 @@ impl Failure {
             holder: None,
             retry_after: None,
         }
+    }
+
+    /// The host gave no answer that could be used.
+    pub(super) fn unavailable(reason: &'static str, retry_after: Option<Span>) -> Self {
+        Self {
+            retry_after,
+            ..Self::new(ErrorCode::Unavailable, reason)
+        }
+    }
+
+    /// An answer that makes no sense here: about another grant, or one that no host can have given.
+    pub(super) fn unreadable() -> Self {
+        Self::new(ErrorCode::Unavailable, "unreadable-answer")
     }
 }
 

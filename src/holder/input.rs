@@ -5,6 +5,8 @@ use crate::name::HolderName;
 use crate::protocol::Response;
 use crate::time::Span;
 
+use super::tickets::Ticket;
+
 /// What a holder is told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Input {
@@ -14,12 +16,22 @@ pub enum Input {
     Answered(AttemptId, Response),
     /// An attempt failed without an answer that can be read.
     Failed(AttemptId, TransportFailure),
+    /// Nothing of what this attempt has sent so far was carried out, as an answer has proved, and it
+    /// is about to be sent again: a grant counts from now.
+    Resent(AttemptId),
     /// The instant of the last [`super::Output::Wake`] has come.
     Wake,
     /// Stop waiting for the grant and take back whatever the host gave meanwhile.
     Cancel,
     /// Stop renewing; keep the lease until its term ends.
     Detach,
+    /// Do this with the lease, and say how it ended with [`super::Event::Settled`].
+    Ask(Ticket, Ask),
+}
+
+/// What a holder can be asked to do with its lease.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ask {
     /// Give the lease back.
     Release,
     /// Renew now, and from now on by this length if one is given.

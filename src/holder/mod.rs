@@ -8,51 +8,54 @@
 //! After [`Event::Closed`] it can be dropped.
 
 mod acquiring;
+mod asking;
+mod attempts;
 mod config;
 mod context;
-mod ending;
 mod errand;
 mod event;
 mod held;
 mod input;
-mod pursuit;
+mod pace;
+mod pause;
+mod releasing;
+mod renewing;
+mod state;
+mod strays;
 mod term;
+mod tickets;
+mod timers;
+mod transferring;
 
 pub use config::{Config, Schedule};
 pub use context::Seed;
 pub use event::{
-    ErrorCode, Event, Failure, Grant, LossReason, Output, Release, Send, Successor, Timer,
+    Done, ErrorCode, Event, Failure, Grant, LossReason, Output, Release, Send, Successor,
 };
-pub use input::{Delivery, Input, TransportFailure};
+pub use input::{Ask, Delivery, Input, TransportFailure};
+pub use state::State;
+pub use tickets::Ticket;
+pub use timers::Timer;
 
-use alloc::vec::Vec;
+use alloc::boxed::Box;
 
-use crate::id::{AttemptId, LeaseId, OpId};
-use crate::name::HolderName;
-use crate::protocol::{
-    Credential, Invalid, Operation, Refusal, Request, Response, Transfer, check_ttl,
-};
+use crate::id::{AttemptId, OpId};
+use crate::protocol::{Credential, Ended, Invalid, Operation, Request, Response};
 use crate::time::{Instant, Span};
 
 use acquiring::Acquiring;
 use context::Context;
-use ending::Ending;
-use errand::Errand;
-use held::Held;
-
-/// An instant and what is due then.
-type Due = (Instant, Timer);
-
-/// How many takings-back may be under way at once; older ones are left to the lease's term.
-const MAX_STRAYS: usize = 4;
+use held::{Held, Verdict};
+use releasing::Releasing;
+use strays::Strays;
+use transferring::Transferring;
 
 /// The state of one lease at its holder.
 pub struct Holder {
     config: Config,
     ctx: Context,
     phase: Phase,
-    /// Grants that nobody here wants, being taken back. If that fails they end with their term.
-    strays: Vec<Errand>,
+    strays: Strays,
     closed: bool,
 }
 
@@ -60,9 +63,11 @@ enum Phase {
     /// Made, not started.
     New(Goal),
     Acquiring(Acquiring),
-    Held(Held),
-    Ending(Ending),
-    Over,
+    Held(Box<Held>),
+    Releasing(Releasing),
+    Transferring(Transferring),
+    /// How it ended, and in a word why.
+    Over(State, &'static str),
 }
 
 /// How a holder comes by its lease.
@@ -99,7 +104,7 @@ impl Holder {
             ctx: Context::new(seed, config.op_timeout),
             config,
             phase: Phase::New(goal),
-            strays: Vec::new(),
+            strays: Strays::default(),
             closed: false,
         })
     }
@@ -114,25 +119,35 @@ impl Holder {
             Input::Start => self.start(),
             Input::Answered(attempt, response) => self.answered(attempt, response),
             Input::Failed(attempt, failure) => self.failed(attempt, failure),
+            Input::Resent(attempt) => self.resent(attempt),
             Input::Wake => {}
             Input::Cancel => self.cancel(),
             Input::Detach => self.detach(),
-            Input::Release => self.release(),
-            Input::Renew(ttl) => self.renew(ttl),
-            Input::Transfer {
-                successor,
-                lease,
-                ttl,
-            } => self.transfer(successor, lease, ttl),
-            Input::Verify => self.verify(),
+            Input::Ask(ticket, ask) => self.ask(ticket, ask),
         }
-        self.run_timers();
-        self.finish();
+        self.tidy_up();
+        while let Some(timer) = self.ctx.timers.expire(self.ctx.now) {
+            self.on_timer(timer);
+            self.tidy_up();
+        }
+        self.ctx.wake();
+        self.close();
     }
 
     /// The next thing to do or to know; `None` when the input has been dealt with.
     pub fn poll_output(&mut self) -> Option<Output> {
         self.ctx.poll()
+    }
+
+    /// Where the lease stands, as of the last input.
+    pub fn state(&self) -> State {
+        match &self.phase {
+            Phase::New(_) | Phase::Acquiring(_) => State::Acquiring,
+            Phase::Held(held) if held.is_detached() => State::Detached,
+            Phase::Held(_) => State::Held,
+            Phase::Releasing(_) | Phase::Transferring(_) => State::Releasing,
+            Phase::Over(state, _) => *state,
+        }
     }
 
     /// Whether the lease can be trusted at `now`.
@@ -144,7 +159,7 @@ impl Holder {
     pub fn remaining(&self, now: Instant) -> Span {
         match &self.phase {
             Phase::Held(held) => held.ends().since(self.ctx.now.max(now)),
-            Phase::New(_) | Phase::Acquiring(_) | Phase::Ending(_) | Phase::Over => Span::ZERO,
+            _ => Span::ZERO,
         }
     }
 
@@ -161,78 +176,110 @@ impl Holder {
     }
 
     fn answered(&mut self, attempt: AttemptId, response: Response) {
-        if let Some(index) = self.strays.iter().position(|stray| stray.awaits(attempt)) {
-            self.stray_answered(index, attempt, &response);
+        let ctx = &mut self.ctx;
+        if self.strays.answered(ctx, attempt, &response) {
             return;
         }
         match &mut self.phase {
             Phase::Acquiring(acquiring) => {
-                let next = acquiring.answered(&self.config, &mut self.ctx, attempt, response);
+                let next = acquiring.answered(&self.config, ctx, attempt, response);
                 self.after_acquiring(next);
             }
             Phase::Held(held) => {
-                if let Some(reason) = held.answered(&self.config, &mut self.ctx, attempt, response)
-                {
+                if let Verdict::Lost(reason) = held.answered(&self.config, ctx, attempt, response) {
                     self.lose(reason);
                 }
             }
-            Phase::Ending(ending) => {
-                let next = ending.answered(&mut self.ctx, attempt, response);
-                self.after_ending(next);
+            Phase::Releasing(releasing) => {
+                if releasing.answered(ctx, attempt, response) {
+                    self.phase = Phase::Over(State::Released, "released");
+                }
             }
-            Phase::New(_) | Phase::Over => self.refuse_life(response),
+            Phase::Transferring(transferring) => {
+                let next = transferring.answered(&self.config, ctx, attempt, response);
+                self.after_transfer(next);
+            }
+            Phase::New(_) | Phase::Over(..) => self.refuse_life(response),
         }
     }
 
-    fn stray_answered(&mut self, index: usize, attempt: AttemptId, response: &Response) {
-        let mut stray = self.strays.swap_remove(index);
-        stray.answered(self.ctx.now, attempt);
-        if !stray.is_settled_by(&mut self.ctx, response) {
-            self.strays.push(stray);
-        }
-    }
-
-    /// Answers a grant that comes after the end with a release, if it was made to this holder: a
-    /// re-entrant one may be another's lease, which is not ours to give back.
+    /// Answers a grant that comes after the end with a release, if it was made to this holder.
     fn refuse_life(&mut self, response: Response) {
         if let Response::Granted(granted) = response
             && self.ctx.has_proposed(granted.lease)
             && !self.closed
         {
-            self.take_back(Operation::Release(Credential::from(&granted)));
+            let op = self.ctx.next_op();
+            let release = Operation::Release(Credential::from(&granted));
+            self.ctx.leave_behind(request(&self.config, op, release));
         }
     }
 
     fn failed(&mut self, attempt: AttemptId, failure: TransportFailure) {
-        for stray in &mut self.strays {
-            stray.failed(&mut self.ctx, attempt, failure);
-        }
+        let ctx = &mut self.ctx;
+        self.strays.failed(ctx, attempt, failure);
         match &mut self.phase {
             Phase::Acquiring(acquiring) => {
-                let next = acquiring.failed(&mut self.ctx, attempt, failure);
+                let next = acquiring.failed(ctx, attempt, failure);
                 self.after_acquiring(next);
             }
-            Phase::Held(held) => held.failed(&mut self.ctx, attempt, failure),
-            Phase::Ending(ending) => ending.failed(&mut self.ctx, attempt, failure),
-            Phase::New(_) | Phase::Over => {}
+            Phase::Held(held) => held.failed(&self.config, ctx, attempt, failure),
+            Phase::Releasing(releasing) => releasing.failed(ctx, attempt, failure),
+            Phase::Transferring(transferring) => {
+                transferring.failed(&self.config, ctx, attempt, failure);
+            }
+            Phase::New(_) | Phase::Over(..) => {}
         }
     }
 
-    fn run_timers(&mut self) {
+    fn resent(&mut self, attempt: AttemptId) {
+        let now = self.ctx.now;
+        match &mut self.phase {
+            Phase::Acquiring(acquiring) => acquiring.resent(attempt, now),
+            Phase::Held(held) => held.resent(attempt, now),
+            Phase::Transferring(transferring) => transferring.held.resent(attempt, now),
+            // Nothing is counted from these.
+            Phase::New(_) | Phase::Releasing(_) | Phase::Over(..) => {}
+        }
+    }
+
+    fn on_timer(&mut self, timer: Timer) {
         let ctx = &mut self.ctx;
-        self.strays.retain_mut(|stray| stray.run_timers(ctx));
+        if timer == Timer::TidyUp {
+            return self.strays.run(ctx);
+        }
         match &mut self.phase {
             Phase::Acquiring(acquiring) => {
-                let next = acquiring.run_timers(&self.config, ctx);
+                let next = match timer {
+                    Timer::GiveUp => acquiring.give_up(),
+                    _ => acquiring.attempt(&self.config, ctx),
+                };
                 self.after_acquiring(next);
             }
-            Phase::Held(held) => held.run_timers(&self.config, ctx),
-            Phase::Ending(ending) => {
-                let next = ending.run_timers(ctx);
-                self.after_ending(next);
+            Phase::Held(_) if timer == Timer::End => self.lose(LossReason::Expired),
+            Phase::Held(held) => held.on_timer(&self.config, ctx, timer),
+            Phase::Releasing(releasing) => {
+                if releasing.run(ctx) {
+                    self.phase = Phase::Over(State::Released, "released");
+                }
             }
-            Phase::New(_) | Phase::Over => {}
+            Phase::Transferring(transferring) if timer == Timer::Attempt => {
+                let next = transferring.run(ctx);
+                self.after_transfer(next);
+            }
+            Phase::Transferring(transferring) => {
+                transferring.held.on_timer(&self.config, ctx, timer);
+            }
+            Phase::New(_) | Phase::Over(..) => {}
         }
+    }
+
+    /// Takes back what was left behind, and keeps the timer for it.
+    fn tidy_up(&mut self) {
+        for request in self.ctx.take_left_behind() {
+            self.strays.add(&mut self.ctx, request);
+        }
+        self.strays.arm(&mut self.ctx);
     }
 
     /// Loses the lease if its usable term is over.
@@ -245,10 +292,27 @@ impl Holder {
     }
 
     fn lose(&mut self, reason: LossReason) {
-        if let Phase::Held(held) = core::mem::replace(&mut self.phase, Phase::Over) {
+        let over = Phase::Over(State::Lost, reason.name());
+        if let Phase::Held(held) = core::mem::replace(&mut self.phase, over) {
             self.ctx.emit(Event::Lost(reason));
+            let in_doubt = reason == LossReason::Expired && held.is_in_doubt();
+            let term = (held.credential(), held.ends(), held.valid_until());
+            let stays = in_doubt && !held.is_detached();
             held.end(&mut self.ctx, &lost(reason.name()));
+            if stays {
+                self.give_back_later(term);
+            }
         }
+    }
+
+    /// The host may have renewed what is lost here, and would keep the key for nobody. Whoever worked
+    /// under the lease gets time to stop.
+    fn give_back_later(&mut self, (lease, ends, valid_until): (Credential, Instant, Instant)) {
+        let op = self.ctx.next_op();
+        let release = request(&self.config, op, Operation::Release(lease));
+        let latest = valid_until + valid_until.since(ends);
+        self.strays
+            .plan(&mut self.ctx, release, latest, valid_until);
     }
 
     fn after_acquiring(&mut self, next: acquiring::Next) {
@@ -256,14 +320,8 @@ impl Holder {
             acquiring::Next::Wait => {}
             acquiring::Next::Held(held) => {
                 let grant = held.grant(&self.ctx);
-                self.phase = Phase::Held(*held);
+                self.phase = Phase::Held(held);
                 self.ctx.emit(Event::Granted(grant));
-            }
-            acquiring::Next::TooLate(credential, failure) => {
-                self.take_back(Operation::Release(credential));
-                if let Some(failure) = failure {
-                    self.fail_acquiring(failure);
-                }
             }
             acquiring::Next::Failed(failure) => self.fail_acquiring(failure),
         }
@@ -271,144 +329,86 @@ impl Holder {
 
     /// Ends the acquiring without a lease and takes back what the host may have given.
     fn fail_acquiring(&mut self, failure: Failure) {
-        if let Phase::Acquiring(acquiring) = core::mem::replace(&mut self.phase, Phase::Over) {
+        let over = Phase::Over(State::Failed, NOT_HELD);
+        if let Phase::Acquiring(acquiring) = core::mem::replace(&mut self.phase, over) {
             self.ctx.emit(Event::Failed(failure));
-            if let Some(op) = acquiring.end(&mut self.ctx) {
-                self.pursue_stray(op, Operation::Cancel);
-            }
+            acquiring.end(&self.config, &mut self.ctx);
         }
     }
 
-    fn after_ending(&mut self, next: ending::Next) {
-        match next {
-            ending::Next::Wait => {}
-            ending::Next::Back(held) => self.phase = Phase::Held(*held),
-            ending::Next::Over => self.phase = Phase::Over,
-            ending::Next::TakeBack(op, credential) => {
-                self.phase = Phase::Over;
-                self.pursue_stray(op, Operation::Cancel);
-                self.take_back(Operation::Release(credential));
-            }
+    fn after_transfer(&mut self, next: transferring::Next) {
+        if let transferring::Next::Wait = next {
+            return;
         }
-    }
-
-    fn take_back(&mut self, operation: Operation) {
-        let op = self.ctx.next_op();
-        self.pursue_stray(op, operation);
-    }
-
-    fn pursue_stray(&mut self, op: OpId, operation: Operation) {
-        if self.strays.len() == MAX_STRAYS {
-            self.strays.remove(0).abandon(&mut self.ctx);
-        }
-        let request = Request {
-            key: self.config.key.clone(),
-            op,
-            operation,
+        let Phase::Transferring(transferring) = self.leave() else {
+            return;
         };
-        self.strays.push(Errand::send(&mut self.ctx, request));
+        let ctx = &mut self.ctx;
+        match next {
+            transferring::Next::Wait => {}
+            transferring::Next::Gone(successor) => {
+                transferring.succeed(ctx, successor);
+                self.phase = Phase::Over(State::Transferred, "transferred");
+            }
+            transferring::Next::Lost(failure, reason) => {
+                transferring.fail(ctx, failure, reason);
+                self.phase = Phase::Over(State::Lost, reason.name());
+            }
+            transferring::Next::InDoubt(failure) => {
+                transferring.take_back(&self.config, ctx, failure);
+                self.phase = Phase::Over(State::Lost, Ended::Unknown.name());
+            }
+            transferring::Next::Back(failure) => match transferring.come_back(ctx, failure) {
+                Some((held, release)) => {
+                    self.phase = Phase::Held(held);
+                    if !release.is_empty() {
+                        self.release(release);
+                    }
+                }
+                None => self.phase = Phase::Over(State::Lost, LossReason::Expired.name()),
+            },
+        }
     }
 
     fn cancel(&mut self) {
+        let aborted = Failure::new(ErrorCode::Aborted, "aborted");
         match self.phase {
             Phase::New(_) => {
-                self.phase = Phase::Over;
-                self.ctx
-                    .emit(Event::Failed(Failure::new(ErrorCode::Aborted, "aborted")));
+                self.phase = Phase::Over(State::Failed, NOT_HELD);
+                self.ctx.emit(Event::Failed(aborted));
             }
-            Phase::Acquiring(_) => {
-                self.fail_acquiring(Failure::new(ErrorCode::Aborted, "aborted"));
-            }
-            Phase::Held(_) | Phase::Ending(_) | Phase::Over => {}
+            Phase::Acquiring(_) => self.fail_acquiring(aborted),
+            _ => {}
         }
     }
 
     fn detach(&mut self) {
         if let Phase::Held(held) = &mut self.phase {
-            held.detach();
+            held.detach(&mut self.ctx);
         }
     }
 
-    fn release(&mut self) {
-        match core::mem::replace(&mut self.phase, Phase::Over) {
-            Phase::Held(held) => {
-                self.phase = Phase::Ending(Ending::release(&self.config, &mut self.ctx, held));
-            }
-            other => self.phase = other,
-        }
-    }
-
-    fn renew(&mut self, ttl: Option<Span>) {
-        match &mut self.phase {
-            Phase::Held(held) => match ttl.map(check_ttl) {
-                Some(Err(invalid)) => {
-                    let failure = Failure::from(Refusal::from(invalid));
-                    self.ctx.emit(Event::RenewSettled(Err(failure)));
-                }
-                Some(Ok(_)) | None => held.renew_now(&self.config, &mut self.ctx, ttl),
-            },
-            Phase::New(_) | Phase::Acquiring(_) | Phase::Ending(_) | Phase::Over => {
-                self.ctx.emit(Event::RenewSettled(Err(lost("not-held"))));
-            }
-        }
-    }
-
-    fn transfer(&mut self, successor: HolderName, lease: LeaseId, ttl: Span) {
-        if let (Phase::Held(_), Err(invalid)) = (&self.phase, check_ttl(ttl)) {
-            let failure = Failure::from(Refusal::from(invalid));
-            return self.ctx.emit(Event::TransferSettled(Err(failure)));
-        }
-        match core::mem::replace(&mut self.phase, Phase::Over) {
-            Phase::Held(held) => {
-                let transfer = Transfer {
-                    credential: held.credential(),
-                    successor,
-                    lease,
-                    ttl,
-                };
-                self.phase = Phase::Ending(Ending::transfer(
-                    &self.config,
-                    &mut self.ctx,
-                    held,
-                    transfer,
-                ));
-            }
-            other => {
-                self.phase = other;
-                self.ctx.emit(Event::TransferSettled(Err(lost("not-held"))));
-            }
-        }
-    }
-
-    fn verify(&mut self) {
-        match &mut self.phase {
-            Phase::Held(held) => held.verify(&self.config, &mut self.ctx),
-            Phase::New(_) | Phase::Acquiring(_) | Phase::Ending(_) | Phase::Over => {
-                self.ctx.emit(Event::VerifySettled(Err(lost("not-held"))));
-            }
-        }
-    }
-
-    /// Ends the drain: says when to come back, or that there is no need to.
-    fn finish(&mut self) {
-        let phase = match &self.phase {
-            Phase::Acquiring(acquiring) => Some(acquiring.due()),
-            Phase::Held(held) => Some(held.due()),
-            Phase::Ending(ending) => Some(ending.due()),
-            Phase::New(_) | Phase::Over => None,
-        };
-        let strays = self.strays.iter().map(Errand::due).min();
-        match phase.into_iter().chain(strays).min() {
-            Some(due) => self.ctx.wake(due),
-            None if matches!(self.phase, Phase::Over) && !self.closed => {
-                self.closed = true;
-                self.ctx.emit(Event::Closed);
-            }
-            None => {}
+    /// Once it is over and nothing is left to be done, the machine can be dropped.
+    fn close(&mut self) {
+        if matches!(self.phase, Phase::Over(..)) && self.strays.is_empty() && !self.closed {
+            self.closed = true;
+            self.ctx.emit(Event::Closed);
         }
     }
 }
 
+/// Why there is nothing to give back of what never was held.
+const NOT_HELD: &str = "not-held";
+
 fn lost(reason: &'static str) -> Failure {
     Failure::new(ErrorCode::Lost, reason)
+}
+
+/// A request for this holder's key.
+fn request(config: &Config, op: OpId, operation: Operation) -> Request {
+    Request {
+        key: config.key.clone(),
+        op,
+        operation,
+    }
 }

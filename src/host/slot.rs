@@ -10,12 +10,10 @@ use super::{Effects, ReplyTo};
 use crate::fence::Fence;
 use crate::id::OpId;
 use crate::name::Key;
-use crate::protocol::{Acquire, Code, Ended, Granted, Held, MAX_POLL, MAX_TTL, Refusal, Response};
+use crate::protocol::{
+    Acquire, Code, Ended, Granted, Held, MAX_TTL, Refusal, Response, longest_poll,
+};
 use crate::time::{Instant, Span};
-
-/// The longest poll, in terms of the grant that is waited for. At a rate error of 0.5 % on either
-/// side it costs a fifth of the term.
-const POLL_TERMS: u64 = 20;
 
 /// The state of one key.
 #[derive(Debug)]
@@ -320,10 +318,8 @@ fn told(config: &HostConfig, grant: &GrantRecord, now: Instant) -> Span {
         .saturating_sub(config.margin.of(grant.term))
 }
 
-/// A poll for a short term is short as well: what the holder has to allow for its clock's error
-/// during the poll comes off the term.
 fn park(asked: Asked, wait: Span, ttl: Span) -> Parked {
-    let poll = ttl.scale(POLL_TERMS, 1).min(MAX_POLL);
+    let poll = longest_poll(ttl);
     Parked {
         to: asked.to,
         since: asked.now,

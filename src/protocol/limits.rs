@@ -15,6 +15,12 @@ pub const MAX_WAIT: Span = Span::from_secs(86_400);
 /// The longest that a host keeps one request waiting before it answers "still queued".
 pub const MAX_POLL: Span = Span::from_secs(20);
 
+/// The longest that a host keeps a request for a grant of this length waiting: two terms, but at least
+/// a second. What the holder has to allow for its clock's error during the wait comes off the term.
+pub fn longest_poll(ttl: Span) -> Span {
+    ttl.scale(2, 1).max(Span::from_secs(1)).min(MAX_POLL)
+}
+
 /// The shortest time that a result is kept.
 pub const MIN_KEEP: Span = Span::from_secs(60);
 

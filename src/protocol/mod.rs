@@ -12,8 +12,8 @@ pub mod wire;
 pub use crate::invalid::{Field, Invalid};
 pub use limits::{
     Limit, MAX_ENTRIES, MAX_ENTRIES_BYTES, MAX_KEEP, MAX_LISTED, MAX_POLL, MAX_RESULT_BYTES,
-    MAX_TTL, MAX_VALUE_BYTES, MAX_WAIT, MIN_KEEP, MIN_TTL, check_ttl, check_wait, parse_keep,
-    parse_ttl, parse_wait,
+    MAX_TTL, MAX_VALUE_BYTES, MAX_WAIT, MIN_KEEP, MIN_TTL, check_ttl, check_wait, longest_poll,
+    parse_keep, parse_ttl, parse_wait,
 };
 pub use refusal::{Code, Refusal};
 pub use state::{DoneState, HolderState, KeyState};

@@ -9,7 +9,7 @@ use super::list::Listing;
 use super::reply::{Reply, ReplyError, classify};
 use super::script;
 use crate::holder::Config;
-use crate::protocol::{self, MAX_POLL, Operation, Request, Response};
+use crate::protocol::{self, MAX_POLL, Operation, Request, Response, longest_poll};
 use crate::time::{Instant, Span};
 
 /// The first gap between two polls of a waiter; it doubles from there.
@@ -208,7 +208,8 @@ impl Call {
         let Task::Request(attempt) = &mut self.task else {
             return Step::Failed;
         };
-        let patience = attempt.wait.min(MAX_POLL).saturating_sub(waited);
+        let longest = attempt.longest_poll();
+        let patience = attempt.wait.min(longest).saturating_sub(waited);
         if !patience.is_zero() {
             return Step::Rest {
                 gap: attempt.gap(answer).min(patience),
@@ -216,7 +217,7 @@ impl Call {
             };
         }
         match *answer {
-            Answer::Queued { ahead, .. } if attempt.wait > MAX_POLL => {
+            Answer::Queued { ahead, .. } if attempt.wait > longest => {
                 Step::Done(Response::Queued {
                     ahead,
                     retry_after: Span::ZERO,
@@ -233,6 +234,14 @@ impl Call {
 }
 
 impl Attempt {
+    /// The longest that one request waits.
+    fn longest_poll(&self) -> Span {
+        match &self.request.operation {
+            Operation::Acquire(acquire) => longest_poll(acquire.ttl),
+            _ => MAX_POLL,
+        }
+    }
+
     fn new(prefix: &Prefix, request: Request) -> Self {
         let wait = match &request.operation {
             Operation::Acquire(acquire) => acquire.wait,

@@ -1,17 +1,17 @@
 //! A scripted driver for a holder: it drains outputs, keeps a log, and plays the host.
 
 use leasehold::holder::{
-    Config, Delivery, Event, Failure, Holder, Input, LossReason, Output, Seed, Send, Timer,
-    TransportFailure,
+    Ask, Config, Delivery, Event, Failure, Holder, Input, LossReason, Output, Seed, Send, Ticket,
+    Timer, TransportFailure,
 };
 use leasehold::id::AttemptId;
 use leasehold::protocol::{Operation, Response};
 use leasehold::time::{Instant, Span};
 
-use super::{about, at, by_lease, key, ms, name};
+use super::{about, at, by_lease, key, lease, ms, name};
 
-/// No input may lead to more outputs than this.
-pub const MAX_OUTPUTS: usize = 12;
+/// No input may lead to more outputs than this, the outcomes of what was asked for excepted.
+pub const MAX_OUTPUTS: usize = 28;
 
 /// Holder `"a"` of key `"k"`.
 pub fn config(ttl_ms: u64) -> Config {
@@ -44,8 +44,12 @@ const SEED: Seed = Seed {
 
 /// How the scripted host treats one attempt.
 pub enum Fate {
-    /// Answers after so many milliseconds.
+    /// Answers after so many milliseconds, about the fence that the request names.
     Answer(u64, Response),
+    /// Answers after so many milliseconds with just this.
+    Raw(u64, Response),
+    /// Answers about the fence that the request names, to the microsecond.
+    AnswerAfter(Span, Response),
     /// The carrier reports a failure after so many milliseconds.
     Fail(u64, Delivery),
     /// Never says anything.
@@ -156,7 +160,9 @@ impl Driver {
                 outputs.push(output);
             }
         }
-        assert!(outputs.len() <= MAX_OUTPUTS, "{outputs:?}");
+        let told = |output: &&Output| matches!(output, Output::Event(Event::Settled(..)));
+        let most = MAX_OUTPUTS + outputs.iter().filter(told).count();
+        assert!(outputs.len() <= most, "{outputs:?}");
         assert!(!self.closed || self.wake.is_none(), "a timer after closing");
         outputs
     }
@@ -170,6 +176,19 @@ impl Driver {
     /// Answers the last attempt, about the fence that it named.
     pub fn answer(&mut self, millis: u64, response: Response) -> Vec<Output> {
         let (_, send) = self.sends.last().expect("something was sent");
+        let response = about(&send.request, response);
+        self.input(millis, Input::Answered(send.attempt, response))
+    }
+
+    /// Answers the last attempt of this kind.
+    pub fn answer_to(
+        &mut self,
+        which: fn(&Operation) -> bool,
+        millis: u64,
+        response: Response,
+    ) -> Vec<Output> {
+        let of_kind = |(_, send): &&(Instant, Send)| which(&send.request.operation);
+        let (_, send) = self.sends.iter().rfind(of_kind).expect("it was sent");
         let response = about(&send.request, response);
         self.input(millis, Input::Answered(send.attempt, response))
     }
@@ -197,7 +216,11 @@ impl Driver {
     /// Serves timers and plays the host until this millisecond. Attempts that have been sent
     /// already are treated by the script, too.
     pub fn run(&mut self, millis: u64, mut script: impl FnMut(&Send) -> Fate) {
-        let end = at(millis);
+        self.run_with(at(millis), |_, send| script(send));
+    }
+
+    /// The same with a script that is told when each attempt was sent.
+    pub fn run_with(&mut self, end: Instant, mut script: impl FnMut(Instant, &Send) -> Fate) {
         loop {
             assert!(self.sends.len() < 20_000, "a storm");
             self.take_in(&mut script);
@@ -224,13 +247,22 @@ impl Driver {
         self.now = self.now.max(end);
     }
 
-    fn take_in(&mut self, script: &mut impl FnMut(&Send) -> Fate) {
+    fn take_in(&mut self, script: &mut impl FnMut(Instant, &Send) -> Fate) {
         for (sent, send) in &self.sends[self.served..] {
-            match script(send) {
+            match script(*sent, send) {
                 Fate::Answer(delay, response) => {
                     let response = about(&send.request, response);
                     self.coming
                         .push((*sent + ms(delay), Input::Answered(send.attempt, response)));
+                }
+                Fate::Raw(delay, response) => {
+                    self.coming
+                        .push((*sent + ms(delay), Input::Answered(send.attempt, response)));
+                }
+                Fate::AnswerAfter(delay, response) => {
+                    let response = about(&send.request, response);
+                    self.coming
+                        .push((*sent + delay, Input::Answered(send.attempt, response)));
                 }
                 Fate::Fail(delay, delivery) => {
                     self.coming
@@ -319,18 +351,28 @@ pub fn is_transfer(operation: &Operation) -> bool {
 pub fn is_terminal(event: &Event) -> bool {
     matches!(
         event,
-        Event::Failed(_) | Event::Lost(_) | Event::Released(_) | Event::TransferSettled(Ok(_))
+        Event::Failed(_) | Event::Lost(_) | Event::Released(_) | Event::Transferred
     )
 }
 
 /// The answer to a question that comes too late.
 pub fn is_refusal(output: &Output) -> bool {
-    matches!(
-        output,
-        Output::Event(
-            Event::RenewSettled(Err(_))
-                | Event::TransferSettled(Err(_))
-                | Event::VerifySettled(Err(_))
-        )
-    )
+    matches!(output, Output::Event(Event::Settled(_, Err(_))))
+}
+
+/// Names what a test asks for, where one name is enough.
+pub const TICKET: Ticket = Ticket(7);
+
+/// Asks a holder to do this.
+pub fn asked(ask: Ask) -> Input {
+    Input::Ask(TICKET, ask)
+}
+
+/// Has the lease handed over to `"b"` under the id 900, for 5 s.
+pub fn hand_over() -> Input {
+    asked(Ask::Transfer {
+        successor: name("b"),
+        lease: lease(900),
+        ttl: ms(5_000),
+    })
 }

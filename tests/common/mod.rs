@@ -181,6 +181,24 @@ pub fn not_holder(ended: Ended) -> Response {
     }
 }
 
+/// Renewed, about this very fence.
+pub fn renewed_of(fence_value: u64, ttl_ms: u64) -> Response {
+    Response::Renewed {
+        about: Some(fence(fence_value)),
+        ttl: ms(ttl_ms),
+        wanted: 0,
+    }
+}
+
+/// Not the holder, about this very fence.
+pub fn not_holder_of(fence_value: u64, ended: Ended) -> Response {
+    Response::NotHolder {
+        about: Some(fence(fence_value)),
+        ended,
+        present: None,
+    }
+}
+
 pub const RELEASED: Response = Response::Released { about: None };
 
 /// The response as a host gives it to this request: about the fence that the request names.

@@ -11,7 +11,7 @@ mod record;
 mod settings;
 
 use leasehold::clock::Clock;
-use leasehold::holder::{self, Delivery, Input, Seed, TransportFailure};
+use leasehold::holder::{self, Ask, Delivery, Input, Seed, Ticket, TransportFailure};
 use leasehold::id::{AttemptId, LeaseId};
 use leasehold::protocol::{Field, Invalid, Response};
 use leasehold::time::Instant;
@@ -104,6 +104,12 @@ impl Holder {
         )
     }
 
+    /// Takes note that nothing of what an attempt has sent so far was carried out, and that it is
+    /// about to be sent again.
+    pub fn resent(&mut self, monotonic_ms: f64, wall_ms: f64, attempt: u32) -> JsValue {
+        self.step(monotonic_ms, wall_ms, Input::Resent(AttemptId(attempt)))
+    }
+
     /// Does what is due.
     pub fn wake(&mut self, monotonic_ms: f64, wall_ms: f64) -> JsValue {
         self.step(monotonic_ms, wall_ms, Input::Wake)
@@ -119,9 +125,9 @@ impl Holder {
         self.step(monotonic_ms, wall_ms, Input::Detach)
     }
 
-    /// Gives the lease back.
-    pub fn release(&mut self, monotonic_ms: f64, wall_ms: f64) -> JsValue {
-        self.step(monotonic_ms, wall_ms, Input::Release)
+    /// Gives the lease back. How it ended is told under the ticket, as of all that is asked for.
+    pub fn release(&mut self, monotonic_ms: f64, wall_ms: f64, ticket: u32) -> JsValue {
+        self.ask(monotonic_ms, wall_ms, ticket, Ask::Release)
     }
 
     /// Renews now.
@@ -129,6 +135,7 @@ impl Holder {
         &mut self,
         monotonic_ms: f64,
         wall_ms: f64,
+        ticket: u32,
         ttl_ms: &JsValue,
     ) -> Result<JsValue, JsValue> {
         let ttl = if ttl_ms.is_undefined() {
@@ -136,7 +143,7 @@ impl Holder {
         } else {
             Some(settings::ttl(ttl_ms).map_err(complaint)?)
         };
-        Ok(self.step(monotonic_ms, wall_ms, Input::Renew(ttl)))
+        Ok(self.ask(monotonic_ms, wall_ms, ticket, Ask::Renew(ttl)))
     }
 
     /// Hands the lease over.
@@ -144,20 +151,21 @@ impl Holder {
         &mut self,
         monotonic_ms: f64,
         wall_ms: f64,
+        ticket: u32,
         to_holder: &JsValue,
         ttl_ms: &JsValue,
     ) -> Result<JsValue, JsValue> {
-        let input = Input::Transfer {
+        let ask = Ask::Transfer {
             successor: settings::successor(to_holder).map_err(complaint)?,
             lease: LeaseId::from_bits(random()?),
             ttl: settings::ttl(ttl_ms).map_err(complaint)?,
         };
-        Ok(self.step(monotonic_ms, wall_ms, input))
+        Ok(self.ask(monotonic_ms, wall_ms, ticket, ask))
     }
 
     /// Asks the host whether the lease is still held.
-    pub fn verify(&mut self, monotonic_ms: f64, wall_ms: f64) -> JsValue {
-        self.step(monotonic_ms, wall_ms, Input::Verify)
+    pub fn verify(&mut self, monotonic_ms: f64, wall_ms: f64, ticket: u32) -> JsValue {
+        self.ask(monotonic_ms, wall_ms, ticket, Ask::Verify)
     }
 
     /// How long the lease can be trusted from now on.
@@ -176,6 +184,10 @@ impl Holder {
 
     fn now(&mut self, monotonic_ms: f64, wall_ms: f64) -> Instant {
         self.clock.sample(span(monotonic_ms), span(wall_ms))
+    }
+
+    fn ask(&mut self, monotonic_ms: f64, wall_ms: f64, ticket: u32, ask: Ask) -> JsValue {
+        self.step(monotonic_ms, wall_ms, Input::Ask(Ticket(ticket), ask))
     }
 
     fn step(&mut self, monotonic_ms: f64, wall_ms: f64, input: Input) -> JsValue {

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use leasehold::fence::Fence;
-use leasehold::holder::{Event, Failure, Holder, Output, Release, Send};
+use leasehold::holder::{Done, Event, Failure, Holder, Output, Release, Send, Ticket};
 use leasehold::id::{AttemptId, LeaseId};
 use leasehold::json::Writer;
 use leasehold::protocol::Request;
@@ -28,7 +28,9 @@ pub(crate) fn drain(machine: &mut Holder, now: Instant) -> JsValue {
             Output::Wake { at, .. } => wake = Some(at),
         }
     }
+    let state = machine.state();
     js::record(|json| {
+        json.text("state", state.name());
         json.array("sends", &sends, |json, send| {
             json.object(|json| {
                 attempt(json, send.attempt, &send.request, send.timeout, send.rebind);
@@ -54,7 +56,10 @@ fn attempt(json: &mut Writer, attempt: AttemptId, request: &Request, timeout: Sp
 fn event(json: &mut Writer, event: &Event) {
     json.object(|json| match event {
         Event::Closed => kind(json, "closed"),
-        Event::Failed(failure) => settled(json, "failed", Some(failure)),
+        Event::Failed(why) => {
+            kind(json, "failed");
+            failure(json, why);
+        }
         Event::Granted(grant) => {
             kind(json, "granted");
             granted(json, grant.lease, grant.fence);
@@ -68,25 +73,19 @@ fn event(json: &mut Writer, event: &Event) {
         }
         Event::Released(Release::Done) => kind(json, "released"),
         Event::Released(Release::NotHeld(why)) => ended(json, "releasefailed", why.name()),
-        Event::Released(Release::Unconfirmed) => ended(json, "releasefailed", "unconfirmed"),
+        Event::Released(Release::Unconfirmed) => ended(json, "releasefailed", UNCONFIRMED),
         Event::RenewFailed {
-            failure,
+            failure: why,
             remaining: left,
         } => {
-            settled(json, "renewfailed", Some(failure));
+            kind(json, "renewfailed");
+            failure(json, why);
             remaining(json, *left);
         }
         Event::Renewed { remaining } => lasting(json, "renewed", *remaining),
-        Event::RenewSettled(outcome) => settled(json, "renewsettled", outcome.as_ref().err()),
         Event::Safe { remaining } => lasting(json, "safe", *remaining),
-        Event::TransferSettled(Ok(successor)) => {
-            kind(json, "transfersettled");
-            granted(json, successor.lease, successor.fence);
-            json.text("holder", successor.holder.as_str());
-            json.number("ttlMs", successor.ttl.as_millis_floor());
-        }
-        Event::TransferSettled(Err(failure)) => settled(json, "transfersettled", Some(failure)),
-        Event::VerifySettled(outcome) => settled(json, "verifysettled", outcome.as_ref().err()),
+        Event::Settled(ticket, outcome) => settled(json, *ticket, outcome.as_ref()),
+        Event::Transferred => kind(json, "transferred"),
     });
 }
 
@@ -113,10 +112,32 @@ fn granted(json: &mut Writer, lease: LeaseId, fence: Fence) {
     json.decimal("fence", fence.value());
 }
 
-/// Something that has come to its end: badly, if there is a failure.
-fn settled(json: &mut Writer, kind: &str, failure: Option<&Failure>) {
-    self::kind(json, kind);
-    let Some(failure) = failure else { return };
+/// What was asked for has come to its end: badly, if there is a failure.
+fn settled(json: &mut Writer, Ticket(ticket): Ticket, outcome: Result<&Done, &Failure>) {
+    kind(json, "settled");
+    json.number("ticket", u64::from(ticket));
+    match outcome {
+        Err(why) => failure(json, why),
+        Ok(Done::Renewed | Done::Verified) => {}
+        Ok(Done::Released(Release::Done)) => json.flag("released", true),
+        Ok(Done::Released(Release::NotHeld(why))) => unreleased(json, why.name()),
+        Ok(Done::Released(Release::Unconfirmed)) => unreleased(json, UNCONFIRMED),
+        Ok(Done::Transferred(successor)) => {
+            granted(json, successor.lease, successor.fence);
+            json.text("holder", successor.holder.as_str());
+            json.number("ttlMs", successor.ttl.as_millis_floor());
+        }
+    }
+}
+
+const UNCONFIRMED: &str = "unconfirmed";
+
+fn unreleased(json: &mut Writer, reason: &str) {
+    json.flag("released", false);
+    json.text("reason", reason);
+}
+
+fn failure(json: &mut Writer, failure: &Failure) {
     json.text("code", failure.code.name());
     json.text("reason", &failure.reason);
     json.text("message", &failure.message);

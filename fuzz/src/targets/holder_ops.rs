@@ -2,7 +2,9 @@
 
 mod watch;
 
-use leasehold::holder::{Config, Delivery, Holder, Input, Schedule, Seed, TransportFailure};
+use leasehold::holder::{
+    Ask, Config, Delivery, Holder, Input, Schedule, Seed, Ticket, TransportFailure,
+};
 use leasehold::id::{AttemptId, LeaseId};
 use leasehold::name::{HolderName, Key};
 use leasehold::protocol::Credential;
@@ -49,6 +51,7 @@ pub fn run(data: &[u8], seen: &mut Seen) {
     if !bytes.once_in(16) {
         watch.step(now, Input::Start, seen);
     }
+    let mut tickets = 0;
     for _ in 0..MOST_INPUTS {
         if bytes.is_empty() {
             break;
@@ -57,7 +60,11 @@ pub fn run(data: &[u8], seen: &mut Seen) {
         let input = match bytes.below(16) {
             0..=6 => {
                 let attempt = attempt(&mut bytes, watch.attempts);
-                Input::Answered(attempt, sample::response(&mut bytes, lease))
+                let response = sample::response(&mut bytes, lease);
+                match bytes.below(4) {
+                    0 => Input::Answered(attempt, response),
+                    _ => Input::Answered(attempt, watch.fitting(attempt, response)),
+                }
             }
             7 | 8 => Input::Failed(attempt(&mut bytes, watch.attempts), failure(&mut bytes)),
             9..=12 => {
@@ -65,8 +72,14 @@ pub fn run(data: &[u8], seen: &mut Seen) {
                 now = now.max(due + late(&mut bytes));
                 Input::Wake
             }
-            13 => Input::Wake,
-            _ => told(&mut bytes),
+            13 => match bytes.once_in(2) {
+                true => Input::Wake,
+                false => Input::Resent(attempt(&mut bytes, watch.attempts)),
+            },
+            _ => {
+                tickets += 1;
+                told(&mut bytes, Ticket(tickets))
+            }
         };
         watch.step(now, input, seen);
     }
@@ -154,19 +167,25 @@ fn failure(bytes: &mut Bytes) -> TransportFailure {
     }
 }
 
-fn told(bytes: &mut Bytes) -> Input {
+fn told(bytes: &mut Bytes, ticket: Ticket) -> Input {
     match bytes.below(8) {
         0 => Input::Start,
         1 => Input::Cancel,
         2 => Input::Detach,
-        3 => Input::Release,
-        4 => Input::Renew(None),
-        5 => Input::Renew(Some(sample::span(bytes))),
-        6 => Input::Transfer {
+        _ => Input::Ask(ticket, ask(bytes)),
+    }
+}
+
+fn ask(bytes: &mut Bytes) -> Ask {
+    match bytes.below(5) {
+        0 => Ask::Release,
+        1 => Ask::Renew(None),
+        2 => Ask::Renew(Some(sample::span(bytes))),
+        3 => Ask::Transfer {
             successor: sample::holder(bytes),
             lease: LeaseId::from_bits(900),
             ttl: sample::span(bytes),
         },
-        _ => Input::Verify,
+        _ => Ask::Verify,
     }
 }

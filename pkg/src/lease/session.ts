@@ -18,7 +18,7 @@ import { failureOf } from "./failure.js";
 import type { LeaseHandle } from "./handle.js";
 import { Lease } from "./lease.js";
 import type { LeaseState, ReleaseResult } from "./state.js";
-import type { Send, Step, StepEvent } from "./step.js";
+import type { Done, Outcome, Send, Step, StepEvent, StepState } from "./step.js";
 import { type CallLimits, limited } from "./waiting.js";
 
 /** What all sessions of a client share. */
@@ -50,7 +50,7 @@ export class Session {
   readonly holder: string;
   /** Length of the terms to come, as the handle tells it. */
   #ttlMs: number;
-  #state: LeaseState | "acquiring" | "failed" = "acquiring";
+  #state: StepState = "acquiring";
   #id = "";
   #fence = 0n;
   #slot = 0;
@@ -69,14 +69,11 @@ export class Session {
   readonly #ending = new AbortController();
   readonly #closed = deferred<void>();
   #isOutliving = false;
-  #isDetached = false;
 
   readonly #granted = deferred<Lease>();
-  #renewing: Deferred<void> | undefined;
-  #verifying: Deferred<void> | undefined;
-  #verifyingNext: Deferred<void> | undefined;
-  #transferring: Deferred<LeaseHandle> | undefined;
-  #confirming: Deferred<ReleaseResult> | undefined;
+  /** Who waits for the outcome of an operation, by its ticket. */
+  readonly #asked = new Map<number, Omit<Deferred<Done>, "promise">>();
+  #tickets = 0;
   #release: Promise<ReleaseResult> | undefined;
 
   /** What is still to be told, oldest first. */
@@ -103,7 +100,6 @@ export class Session {
   cancel(reason: unknown): void {
     if (this.#state === "acquiring") {
       this.#granted.reject(reason);
-      this.#state = "failed";
       this.#say({ type: "failed", key: this.key, error: reason });
       this.#step((machine, monotonic, wall) => machine.cancel(monotonic, wall));
     }
@@ -117,7 +113,7 @@ export class Session {
   /** Stops waiting, or gives the lease back unless it is detached; waits until all is through. */
   async close(reason: unknown): Promise<ReleaseResult> {
     this.cancel(reason);
-    if (this.#isDetached) {
+    if (this.#state === "detached") {
       return { released: false, reason: "detached" };
     }
     const result = await this.release();
@@ -215,15 +211,12 @@ export class Session {
 
   #renew(ttlMs: number | undefined): Promise<void> {
     return this.#ask(
-      () => {
-        this.#renewing ??= deferred<void>();
-        return this.#renewing;
-      },
-      (machine, monotonic, wall) => {
-        const step: Step = machine.renew(monotonic, wall, ttlMs);
+      (machine, monotonic, wall, ticket) => {
+        const step: Step = machine.renew(monotonic, wall, ticket, ttlMs);
         this.#ttlMs = ttlMs ?? this.#ttlMs;
         return step;
       },
+      () => {},
     );
   }
 
@@ -232,17 +225,9 @@ export class Session {
   }
 
   #verify(): Promise<void> {
-    if (this.#verifying !== undefined) {
-      // Its request may have been answered already, before this caller asked.
-      this.#verifyingNext ??= deferred<void>();
-      return this.#verifyingNext.promise;
-    }
     return this.#ask(
-      () => {
-        this.#verifying = deferred<void>();
-        return this.#verifying;
-      },
-      (machine, monotonic, wall) => machine.verify(monotonic, wall),
+      (machine, monotonic, wall, ticket) => machine.verify(monotonic, wall, ticket),
+      () => {},
     );
   }
 
@@ -267,14 +252,15 @@ export class Session {
     }
   }
 
-  #transfer(toHolder: string, ttlMs: number): Promise<LeaseHandle> {
+  #transfer(toHolder: string, toTtlMs: number): Promise<LeaseHandle> {
+    const { key } = this;
     return this.#ask(
-      () => {
-        this.#transferring = deferred<LeaseHandle>();
-        this.#leave("releasing");
-        return this.#transferring;
+      (machine, monotonic, wall, ticket) =>
+        machine.transfer(monotonic, wall, ticket, toHolder, toTtlMs),
+      (done) => {
+        const { holder, lease, fence, ttlMs } = done as Required<Done>;
+        return { v: 1, key, holder, id: lease, fence, ttlMs };
       },
-      (machine, monotonic, wall) => machine.transfer(monotonic, wall, toHolder, ttlMs),
     );
   }
 
@@ -298,8 +284,6 @@ export class Session {
     if (why !== undefined) {
       throw withStack(why);
     }
-    this.#isDetached = true;
-    this.#enter();
     this.#step((machine, monotonic, wall) => machine.detach(monotonic, wall));
     return this.#handle;
   }
@@ -328,37 +312,34 @@ export class Session {
   }
 
   async #giveBack(): Promise<ReleaseResult> {
-    if (this.#transferring !== undefined) {
-      // It may be refused, and the lease come back.
-      await this.#transferring.promise.catch(() => {});
+    try {
+      return await this.#ask(
+        (machine, monotonic, wall, ticket) => machine.release(monotonic, wall, ticket),
+        ({ released = false, reason }) =>
+          reason === undefined ? { released } : { released, reason },
+      );
+    } catch (error) {
+      return { released: false, reason: String((error as LeaseError).reason) };
     }
-    if (!this.isHeld) {
-      return { released: false, reason: this.#loss?.reason ?? this.#state };
-    }
-    this.#confirming = deferred<ReleaseResult>();
-    const { promise } = this.#confirming;
-    this.#leave("releasing");
-    this.#step((machine, monotonic, wall) => machine.release(monotonic, wall));
-    return promise;
   }
 
-  /** Gives the machine an input whose outcome somebody waits for. */
-  #ask<T>(begin: () => Deferred<T>, input: Input): Promise<T> {
-    const refused = deferred<T>();
-    const why = this.notHeld();
-    if (why !== undefined || this.#machine === undefined) {
-      refused.reject(why);
-      return refused.promise;
-    }
-    try {
-      const step = this.#run(this.#machine, input);
-      const { promise } = begin();
-      this.#apply(step);
+  /** Gives the machine something to do; the outcome is what `present` makes of it. */
+  #ask<T>(input: Asking, present: (done: Done) => T): Promise<T> {
+    const { promise, resolve, reject } = deferred<T>();
+    if (this.#machine === undefined) {
+      reject(this.#loss ?? this.lost(this.#state));
       return promise;
-    } catch (error) {
-      refused.reject(error);
-      return refused.promise;
     }
+    this.#tickets += 1;
+    const ticket = this.#tickets;
+    this.#asked.set(ticket, { resolve: (done) => resolve(present(done)), reject });
+    try {
+      this.#step((machine, monotonic, wall) => input(machine, monotonic, wall, ticket));
+    } catch (error) {
+      this.#asked.delete(ticket);
+      reject(error);
+    }
+    return promise;
   }
 
   #step(input: Input): void {
@@ -380,20 +361,22 @@ export class Session {
       this.#machine = undefined;
       this.#unanswered = failureOf(error, "The client");
       const { reason } = BROKEN;
-      const end: StepEvent =
-        this.#state === "acquiring" ? { type: "failed", ...BROKEN } : { type: "lost", reason };
-      const settled = (["renewsettled", "verifysettled", "transfersettled"] as const).map(
-        (type): StepEvent => ({ type, ...BROKEN }),
+      const isNew = this.#state === "acquiring";
+      const end: StepEvent = isNew ? { type: "failed", ...BROKEN } : { type: "lost", reason };
+      const settled = [...this.#asked.keys()].map(
+        (ticket): StepEvent => ({ type: "settled", ticket, ...BROKEN }),
       );
       const drops = [...this.#attempts.keys()];
-      return { sends: [], drops, events: [end, ...settled, { type: "closed" }] };
+      const events = [end, ...settled, { type: "closed" } as const];
+      return { state: isNew ? "failed" : "lost", sends: [], drops, events };
     }
   }
 
   #apply(step: Step): void {
+    this.#become(step.state);
     const lost = step.events.find((event) => event.type === "lost");
     if (lost !== undefined) {
-      this.#lose(lost.reason);
+      this.#loss = this.lost(lost.reason);
     }
     for (const event of step.events) {
       this.#take(event);
@@ -411,7 +394,15 @@ export class Session {
       this.#send(send);
     }
     this.#tellAll();
-    this.#verifyNext();
+  }
+
+  #become(state: StepState): void {
+    this.#state = state;
+    if (state === "held" || state === "detached") {
+      this.#around.held.add(this);
+    } else {
+      this.#around.held.delete(this);
+    }
   }
 
   #take(event: StepEvent): void {
@@ -423,7 +414,6 @@ export class Session {
       case "failed":
         if (event.code !== "ABORTED") {
           const error = this.#error(event as Failure);
-          this.#state = "failed";
           this.#granted.reject(error);
           this.#say({ type: "failed", key, error });
         }
@@ -471,39 +461,19 @@ export class Session {
         break;
       }
       case "released":
-        this.#state = "released";
-        this.#confirming?.resolve({ released: true });
         this.#notify(undefined, (lease) => ({ type: "released", key, lease }));
         break;
       case "releasefailed": {
         const { type, reason } = event;
         const code = reason === "unconfirmed" ? "UNAVAILABLE" : "LOST";
         const error = this.#error({ code, reason });
-        this.#state = "released";
-        this.#confirming?.resolve({ released: false, reason });
         this.#notify(undefined, (lease) => ({ type, key, lease, error }));
         break;
       }
-      case "renewsettled":
-        this.#settle(this.#renewing, event);
-        this.#renewing = undefined;
+      case "settled":
+        this.#settle(event.ticket, event);
         break;
-      case "verifysettled":
-        this.#settle(this.#verifying, event);
-        this.#verifying = undefined;
-        break;
-      case "transfersettled":
-        if (event.code === undefined) {
-          const { holder, lease: id, fence, ttlMs } = event;
-          this.#state = "transferred";
-          this.#transferring?.resolve({ v: 1, key, holder, id, fence, ttlMs });
-        } else {
-          if (this.#loss === undefined && this.#transferring !== undefined) {
-            this.#enter();
-          }
-          this.#transferring?.reject(this.#error(event));
-        }
-        this.#transferring = undefined;
+      case "transferred":
         break;
       case "closed":
         this.#machine?.free();
@@ -518,32 +488,17 @@ export class Session {
     const lease = this.share();
     this.#id = id;
     this.#fence = BigInt(fence);
-    this.#enter();
     this.#granted.resolve(lease);
     this.#say({ type: "granted", key: this.key, lease, remainingMs });
   }
 
-  #lose(reason: string): void {
-    this.#loss = this.lost(reason);
-    this.#leave("lost");
-    this.#confirming?.resolve({ released: false, reason });
-  }
-
-  #enter(): void {
-    this.#state = this.#isDetached ? "detached" : "held";
-    this.#around.held.add(this);
-  }
-
-  #leave(state: LeaseState): void {
-    this.#state = state;
-    this.#around.held.delete(this);
-  }
-
-  #settle(waiting: Deferred<void> | undefined, outcome: { code?: undefined } | Failure): void {
+  #settle(ticket: number, outcome: Outcome): void {
+    const asked = this.#asked.get(ticket);
+    this.#asked.delete(ticket);
     if (outcome.code === undefined) {
-      waiting?.resolve();
+      asked?.resolve(outcome);
     } else {
-      waiting?.reject(this.#error(outcome));
+      asked?.reject(this.#error(outcome));
     }
   }
 
@@ -592,12 +547,7 @@ export class Session {
 
   /** Whether nobody waits for anything: the lease is held, or what is left is to tidy up. */
   #isAtRest(): boolean {
-    return (
-      this.#state !== "acquiring" &&
-      this.#state !== "releasing" &&
-      this.#renewing === undefined &&
-      this.#verifying === undefined
-    );
+    return this.#state !== "acquiring" && this.#asked.size === 0;
   }
 
   /** Has the invocation wait for what goes on after the lease, or the wait for it, has ended. */
@@ -614,11 +564,16 @@ export class Session {
     const controller = new AbortController();
     this.#attempts.set(attempt, controller);
     const { signal } = controller;
+    const resending = () => this.#resent(attempt);
     const { host, clock } = this.#around;
-    ask(host, request, { signal, timeoutMs, rebind, clock }).then(
+    ask(host, request, { signal, timeoutMs, rebind, clock, resending }).then(
       (response) => this.#answered(attempt, response),
       (error: BackendError) => this.#failed(attempt, error),
     );
+  }
+
+  #resent(attempt: number): void {
+    this.#step((machine, monotonic, wall) => machine.resent(monotonic, wall, attempt));
   }
 
   #drop(attempt: number): void {
@@ -646,14 +601,6 @@ export class Session {
     this.#step((machine, monotonic, wall) =>
       machine.failed(monotonic, wall, attempt, delivery === "never", retryAfterMs),
     );
-  }
-
-  #verifyNext(): void {
-    const next = this.#verifyingNext;
-    if (next !== undefined && this.#verifying === undefined) {
-      this.#verifyingNext = undefined;
-      this.#verify().then(next.resolve, next.reject);
-    }
   }
 
   #notify(notice: (() => LeaseNotice) | undefined, describe: (lease: Lease) => LeaseEvent): void {
@@ -691,6 +638,8 @@ export interface SessionTerms {
 }
 
 type Input = (machine: Holder, monotonic: number, wall: number) => Step;
+
+type Asking = (machine: Holder, monotonic: number, wall: number, ticket: number) => Step;
 
 const BROKEN = { code: "UNAVAILABLE", reason: "internal-error" } as const;
 

@@ -1,8 +1,11 @@
 import type { WireRequest } from "./backend.js";
 import type { Failure } from "./errors.js";
+import type { LeaseState } from "./state.js";
 
 /** What the core wants done after one input. */
 export interface Step {
+  /** Where the lease stands now. */
+  readonly state: StepState;
   readonly sends: readonly Send[];
   /** Attempts whose answers are no longer awaited. */
   readonly drops: readonly number[];
@@ -19,11 +22,26 @@ export interface Send {
   readonly rebind: boolean;
 }
 
+/** Where a lease stands, from the first attempt on. */
+export type StepState = LeaseState | "acquiring" | "failed";
+
 /** `ABORTED` is the caller's own doing and reaches nobody as a code. */
 type StepFailure = Omit<Failure, "code"> & { readonly code: Failure["code"] | "ABORTED" };
 
+/** What an operation has done that was asked for. */
+export interface Done {
+  /** A release: whether the host has the lease back; why not. */
+  readonly released?: boolean;
+  readonly reason?: string;
+  /** A transfer: what the successor carries on with. */
+  readonly holder?: string;
+  readonly lease?: string;
+  readonly fence?: string;
+  readonly ttlMs?: number;
+}
+
 /** Without a code, the operation went well. */
-type Settled = Failure | { readonly code?: undefined };
+export type Outcome = Failure | ({ readonly code?: undefined } & Done);
 
 /** Something that happened to the lease. */
 export type StepEvent =
@@ -41,14 +59,5 @@ export type StepEvent =
   | { readonly type: "released" }
   | { readonly type: "releasefailed"; readonly reason: string }
   | ({ readonly type: "renewfailed"; readonly remainingMs: number } & Failure)
-  | ({ readonly type: "renewsettled" } & Settled)
-  | ({ readonly type: "verifysettled" } & Settled)
-  | ({ readonly type: "transfersettled" } & Failure)
-  | {
-      readonly type: "transfersettled";
-      readonly code?: undefined;
-      readonly holder: string;
-      readonly lease: string;
-      readonly fence: string;
-      readonly ttlMs: number;
-    };
+  | ({ readonly type: "settled"; readonly ticket: number } & Outcome)
+  | { readonly type: "transferred" };

@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 
 use leasehold::fence::Fence;
-use leasehold::holder::{Config, Event, Holder, Input, Output, Seed};
+use leasehold::holder::{Ask, Config, Event, Holder, Input, Output, Seed, Ticket};
 use leasehold::host::{
     GrantRecord, Host, HostConfig, HostInput, HostOutput, KeyRecord, Mutation, Past, ReplyTo,
     Snapshot, WaiterRecord,
@@ -283,7 +283,7 @@ impl Replayed {
         let input = match told {
             Told::Start => Input::Start,
             Told::Wake => Input::Wake,
-            Told::Release => Input::Release,
+            Told::Release => Input::Ask(Ticket(1), Ask::Release),
             Told::Answer(attempt, answer) => {
                 Input::Answered(AttemptId(*attempt), answer.response())
             }

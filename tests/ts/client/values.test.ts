@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { inspect } from "node:util";
-import type { AcquireOptions } from "leasehold";
+import { type AcquireOptions, type LeaseBackend, LeaseClient, type WireResponse } from "leasehold";
 import { bench, leaseError, within } from "../support/bench.ts";
 
 const BAD_TIMES: readonly unknown[] = [
@@ -93,28 +93,44 @@ for (const holder of ["12345", "1e3", "true", "null", "{}", "1234567890123456789
   });
 }
 
+/** A host that grants whatever is asked for, with these fields in its answer. */
+function granting(fields: Partial<WireResponse>) {
+  const { clock, host } = bench();
+  const sent: string[] = [];
+  const granting: LeaseBackend = {
+    capabilities: host.capabilities,
+    call: async ({ operation, lease, ttlMs }) => {
+      sent.push(operation);
+      return { v: 1, outcome: "granted", fence: "1", lease, ttlMs, ...fields } as WireResponse;
+    },
+  };
+  return { clock, sent, client: new LeaseClient(granting, { clock }) };
+}
+
 test("a fence is exact beyond 2^53", async () => {
-  const { clock, host, client } = bench();
-  const id = "0123456789abcdef0123456789abcdef";
   const fence = "9007199254740993";
-  const response = { v: 1, outcome: "granted", lease: id, fence, ttlMs: 30_000 };
-  host.next("acquire", { answer: { response } });
+  const { clock, client } = granting({ fence });
   const lease = await within(clock, 20, client.acquire("k"));
   assert.equal(lease.fence, 9_007_199_254_740_993n);
   assert.equal(lease.toJSON().fence, fence);
 });
 
-test("a huge term from the host does not spin a timer", async () => {
-  const { clock, host, client } = bench();
-  const id = "0123456789abcdef0123456789abcdef";
-  const ttlMs = Number.MAX_SAFE_INTEGER;
-  const response = { v: 1, outcome: "granted", lease: id, fence: "1", ttlMs };
-  host.next("acquire", { answer: { response } });
-  const lease = await within(clock, 20, client.acquire("k", { renew: "manual" }));
-  await clock.advance(1_000);
-  assert.equal(lease.held, true);
-  assert.equal(host.requests.length, 1);
-});
+for (const [name, impossible] of [
+  ["another lease", { lease: "0".repeat(32) }],
+  ["fence 0", { fence: "0" }],
+  ["a term longer than the one asked for", { ttlMs: 30_001 }],
+  ["a huge term", { ttlMs: Number.MAX_SAFE_INTEGER }],
+] as const) {
+  test(`a grant that no host can have given is not believed: ${name}`, async () => {
+    const { clock, sent, client } = granting(impossible);
+    const options = { ttlMs: 30_000, waitMs: 0 };
+    const refused = leaseError("UNAVAILABLE", { reason: "unreadable-answer" });
+    await assert.rejects(within(clock, 20, client.acquire("k", options)), refused);
+    assert.deepEqual(sent, ["acquire", "cancel"]);
+    await clock.advance(10_000);
+    assert.equal(clock.timers, 0);
+  });
+}
 
 for (const [name, options, reason] of [
   ["t1 0", { renewal: { t1: 0 } }, "renewal.t1"],

@@ -2,19 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use leasehold::holder::{Event, Holder, Input, Output};
+use leasehold::holder::{Ask, Done, Event, Holder, Input, Output, Ticket};
 use leasehold::id::AttemptId;
-use leasehold::protocol::{Operation, Response};
+use leasehold::protocol::{Acquire, Operation, Response, Transfer};
 use leasehold::time::{ClockBounds, Instant, Span};
 
 use crate::sample;
 use crate::seen::Seen;
 
-/// No input leads to more outputs.
-const MOST_OUTPUTS: usize = 12;
+/// No input leads to more outputs, those excepted that tell each asker the end of what it asked for.
+const MOST_OUTPUTS: usize = 28;
 
-/// One attempt for the lease, one to verify it, and four that take something back.
-const MOST_AT_ONCE: usize = 6;
+/// Sixteen renewals, three attempts to verify, and as many each for four things that are taken back.
+const MOST_AT_ONCE: usize = 31;
 
 /// Left to its timers and a host that is silent, a holder ends within so many of them.
 const MOST_WAKES: usize = 400;
@@ -32,6 +32,10 @@ pub struct Watch {
     sent: BTreeMap<AttemptId, (Instant, Operation)>,
     /// Attempts that are awaited.
     open: BTreeSet<AttemptId>,
+    /// What was asked for and has not ended.
+    asked: BTreeSet<Ticket>,
+    /// The longest term that was ever asked for.
+    longest: Span,
     /// No lease can be held from here on.
     ends: Instant,
     ended: bool,
@@ -50,6 +54,8 @@ impl Watch {
             attempts: 0,
             sent: BTreeMap::new(),
             open: BTreeSet::new(),
+            asked: BTreeSet::new(),
+            longest: Span::ZERO,
             ends: Instant::ZERO,
             ended: false,
             closed: false,
@@ -67,6 +73,18 @@ impl Watch {
                 Some(*attempt)
             }
             Input::Failed(attempt, _) => Some(*attempt),
+            Input::Resent(attempt) => {
+                if let Some((sent, _)) = self.sent.get_mut(attempt)
+                    && self.open.contains(attempt)
+                {
+                    *sent = self.now;
+                }
+                None
+            }
+            Input::Ask(ticket, _) => {
+                self.asked.insert(*ticket);
+                None
+            }
             _ => None,
         };
         if let Some(attempt) = reported {
@@ -75,7 +93,8 @@ impl Watch {
         self.holder.handle(now, input);
         if self.time_is_over() {
             let rest = std::iter::from_fn(|| self.holder.poll_output());
-            return assert!(rest.count() <= MOST_OUTPUTS + 1, "a flood");
+            let most = MOST_OUTPUTS + 1 + self.asked.len();
+            return assert!(rest.count() <= most, "a flood");
         }
         self.wake = None;
         let was_closed = self.closed;
@@ -88,11 +107,41 @@ impl Watch {
                 "after closing: {output:?}"
             );
             seen.note((before, told, output_kind(&output)));
+            count += usize::from(!matches!(output, Output::Event(Event::Settled(..))));
             self.take(output, reported);
-            count += 1;
             assert!(count <= MOST_OUTPUTS, "a flood");
         }
         self.check();
+    }
+
+    /// The response as a host gives it to this attempt: about what it asks for.
+    pub fn fitting(&self, attempt: AttemptId, mut response: Response) -> Response {
+        let operation = self.sent.get(&attempt).map(|(_, operation)| operation);
+        match (&mut response, operation) {
+            (
+                Response::Granted(granted),
+                Some(
+                    Operation::Acquire(Acquire { lease, ttl, .. })
+                    | Operation::Transfer(Transfer { lease, ttl, .. }),
+                ),
+            ) => {
+                granted.lease = *lease;
+                granted.ttl = granted.ttl.min(*ttl);
+            }
+            (
+                Response::Renewed { about, .. }
+                | Response::Released { about }
+                | Response::NotHolder { about, .. },
+                Some(
+                    Operation::Renew { credential, .. }
+                    | Operation::Verify(credential)
+                    | Operation::Release(credential)
+                    | Operation::Transfer(Transfer { credential, .. }),
+                ),
+            ) => *about = credential.fence,
+            _ => {}
+        }
+        response
     }
 
     /// At the last instant there is, no deadline lies ahead: nothing can be awaited any more.
@@ -101,16 +150,28 @@ impl Watch {
     }
 
     /// Takes note of an answer before the holder does. Only what was ever asked for, and granted,
-    /// can have lengthened the term.
+    /// can have lengthened the term; no answer about another grant can, and none that no host gives.
     fn answered(&mut self, attempt: AttemptId, response: &Response) {
         let Some((sent, operation)) = self.sent.get(&attempt) else {
             return;
         };
-        let (ttl, waited) = match response {
-            Response::Granted(granted) => (granted.ttl, granted.waited.min(self.now.since(*sent))),
-            Response::Renewed { ttl, .. } => (*ttl, Span::ZERO),
+        let (ttl, waited) = match (response, operation) {
+            (
+                Response::Granted(granted),
+                Operation::Acquire(Acquire { lease, .. })
+                | Operation::Transfer(Transfer { lease, .. }),
+            ) if granted.lease == *lease => {
+                (granted.ttl, granted.waited.min(self.now.since(*sent)))
+            }
+            (
+                Response::Renewed { about, ttl, .. },
+                Operation::Renew { credential, .. } | Operation::Verify(credential),
+            ) if *about == credential.fence => (*ttl, Span::ZERO),
             _ => return,
         };
+        if ttl > self.longest {
+            return;
+        }
         // s + (ttl + min(w, r − s)) · (1 − 2ρ) − ε, less the lead, which is the running term's
         // after a verification.
         let kept = 1_000_000_u128.saturating_sub(2 * u128::from(self.bounds.rate_error_ppm));
@@ -134,6 +195,12 @@ impl Watch {
                 let gives_back = matches!(operation, Operation::Release(_) | Operation::Cancel);
                 assert!(!self.ended || gives_back, "after the end: {operation:?}");
                 assert!(!send.timeout.is_zero(), "an attempt without time");
+                if let Operation::Acquire(Acquire { ttl, .. })
+                | Operation::Transfer(Transfer { ttl, .. })
+                | Operation::Renew { ttl, .. } = &operation
+                {
+                    self.longest = self.longest.max(*ttl);
+                }
                 self.attempts += 1;
                 assert_eq!(send.attempt.0, self.attempts, "attempts are counted");
                 self.sent.insert(send.attempt, (self.now, operation));
@@ -166,7 +233,11 @@ impl Watch {
             assert!(self.ended, "closed without an end");
             assert!(!self.closed, "closed twice");
             assert!(self.open.is_empty(), "closed with attempts awaited");
+            assert!(self.asked.is_empty(), "closed, and somebody waits");
             self.closed = true;
+        }
+        if let Event::Settled(ticket, _) = event {
+            assert!(self.asked.remove(ticket), "told an outcome twice");
         }
         if let Event::Granted(grant) = event {
             assert!(!grant.remaining.is_zero(), "granted when it was over");
@@ -214,20 +285,13 @@ impl Watch {
 fn is_end(event: &Event) -> bool {
     matches!(
         event,
-        Event::Failed(_) | Event::Lost(_) | Event::Released(_) | Event::TransferSettled(Ok(_))
+        Event::Failed(_) | Event::Lost(_) | Event::Released(_) | Event::Transferred
     )
 }
 
 /// The answer to a question that comes too late.
 fn is_refusal(output: &Output) -> bool {
-    matches!(
-        output,
-        Output::Event(
-            Event::RenewSettled(Err(_))
-                | Event::TransferSettled(Err(_))
-                | Event::VerifySettled(Err(_))
-        )
-    )
+    matches!(output, Output::Event(Event::Settled(_, Err(_))))
 }
 
 fn input_kind(input: &Input) -> &'static str {
@@ -238,10 +302,11 @@ fn input_kind(input: &Input) -> &'static str {
         Input::Wake => "wake",
         Input::Cancel => "cancel",
         Input::Detach => "detach",
-        Input::Release => "release",
-        Input::Renew(_) => "renew",
-        Input::Transfer { .. } => "transfer",
-        Input::Verify => "verify",
+        Input::Resent(_) => "resent",
+        Input::Ask(_, Ask::Release) => "release",
+        Input::Ask(_, Ask::Renew(_)) => "renew",
+        Input::Ask(_, Ask::Transfer { .. }) => "transfer",
+        Input::Ask(_, Ask::Verify) => "verify",
     }
 }
 
@@ -265,12 +330,12 @@ fn event_kind(event: &Event) -> &'static str {
         Event::Released(_) => "released",
         Event::RenewFailed { .. } => "renew failed",
         Event::Renewed { .. } => "renewed",
-        Event::RenewSettled(Ok(())) => "renew done",
-        Event::RenewSettled(Err(_)) => "renew refused",
         Event::Safe { .. } => "safe",
-        Event::TransferSettled(Ok(_)) => "transferred",
-        Event::TransferSettled(Err(_)) => "transfer failed",
-        Event::VerifySettled(Ok(())) => "verified",
-        Event::VerifySettled(Err(_)) => "verify failed",
+        Event::Settled(_, Ok(Done::Released(_))) => "release done",
+        Event::Settled(_, Ok(Done::Renewed)) => "renew done",
+        Event::Settled(_, Ok(Done::Transferred(_))) => "transfer done",
+        Event::Settled(_, Ok(Done::Verified)) => "verify done",
+        Event::Settled(_, Err(failure)) => failure.code.name(),
+        Event::Transferred => "transferred",
     }
 }

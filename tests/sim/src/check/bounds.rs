@@ -3,33 +3,65 @@
 use leasehold::holder::{Event, Output};
 use leasehold::host::HostConfig;
 use leasehold::id::AttemptId;
-use leasehold::protocol::Operation;
+use leasehold::protocol::{Operation, Response};
+use leasehold::time::{Instant, Span};
 
 use super::{HostStep, Verdict, ensure};
 
 const CHECK: &str = "bounds";
 
-/// One attempt for the lease, one to verify, and those that take back stray grants.
-const MAX_IN_FLIGHT: usize = 6;
+/// Sixteen renewals, three attempts to verify or to hand over, and as many each for four things that
+/// are taken back.
+const MAX_IN_FLIGHT: usize = 34;
 
-/// The most outputs of a holder for one input.
-const MAX_OUTPUTS: usize = 24;
+/// The most outputs of a holder for one input, the outcomes of what was asked for excepted.
+const MAX_OUTPUTS: usize = 36;
 
 /// The most renewals sent between two that succeeded, unless somebody asks for more.
 const MAX_RENEWALS: u32 = 10;
 
+/// The most renewals in flight that are younger than three round trips.
+const MAX_YOUNG: usize = 3;
+
 /// One holder's bounds.
 #[derive(Default)]
 pub struct HolderBounds {
-    in_flight: Vec<AttemptId>,
+    in_flight: Vec<(AttemptId, Instant, bool)>,
     renewals: u32,
     asked: u32,
+    /// How long the last answer took that tells: less is never learnt from it.
+    trip: Span,
+    /// Length of the shortest term: of round trips longer than half of one nothing is learnt.
+    told: Span,
 }
 
 impl HolderBounds {
-    /// An attempt has had its answer or its failure.
+    /// An attempt has had its failure, or its answer.
     pub fn settled(&mut self, attempt: AttemptId) {
-        self.in_flight.retain(|other| *other != attempt);
+        self.in_flight.retain(|(other, ..)| *other != attempt);
+    }
+
+    /// An attempt is about to be told its answer.
+    pub fn answered(&mut self, attempt: AttemptId, response: &Response, now: Instant) {
+        let sent = self.in_flight.iter().find(|(other, ..)| *other == attempt);
+        if let Some((_, sent, is_renewal)) = sent {
+            let took = now.since(*sent);
+            match response {
+                Response::Granted(granted) => {
+                    self.trip = took.saturating_sub(granted.waited);
+                    self.told = granted.ttl;
+                }
+                Response::Renewed { ttl, .. } => {
+                    self.trip = took;
+                    self.told = self.told.min(*ttl);
+                    if *is_renewal {
+                        (self.renewals, self.asked) = (0, 0);
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.settled(attempt);
     }
 
     /// A renewal was asked for by hand.
@@ -41,19 +73,23 @@ impl HolderBounds {
     ///
     /// # Errors
     /// When it is too much.
-    pub fn step(&mut self, outputs: &[Output]) -> Verdict {
-        ensure(outputs.len() <= MAX_OUTPUTS, CHECK, || {
-            format!("{} outputs for one input", outputs.len())
+    pub fn step(&mut self, outputs: &[Output], now: Instant) -> Verdict {
+        let told = |output: &&Output| !matches!(output, Output::Event(Event::Settled(..)));
+        let count = outputs.iter().filter(told).count();
+        ensure(count <= MAX_OUTPUTS, CHECK, || {
+            format!("{count} outputs for one input")
         })?;
         for output in outputs {
             match output {
                 Output::Send(send) => {
-                    self.in_flight.push(send.attempt);
-                    self.renewals +=
-                        u32::from(matches!(send.request.operation, Operation::Renew { .. }));
+                    let is_renewal = matches!(send.request.operation, Operation::Renew { .. });
+                    self.in_flight.push((send.attempt, now, is_renewal));
+                    self.renewals += u32::from(is_renewal);
+                    if is_renewal {
+                        self.few_are_young(now)?;
+                    }
                 }
                 Output::Drop(attempt) => self.settled(*attempt),
-                Output::Event(Event::Renewed { .. }) => (self.renewals, self.asked) = (0, 0),
                 Output::Event(_) | Output::Wake { .. } => {}
             }
         }
@@ -65,6 +101,20 @@ impl HolderBounds {
             CHECK,
             || format!("{} renewals in one term", self.renewals),
         )
+    }
+}
+
+impl HolderBounds {
+    /// A renewal has been sent: not beside too many that may yet be answered.
+    fn few_are_young(&self, now: Instant) -> Verdict {
+        let youth = self.trip.min(self.told.div(2)).scale(3, 1);
+        let young = |(_, sent, is_renewal): &&(AttemptId, Instant, bool)| {
+            *is_renewal && now.since(*sent) < youth
+        };
+        let young = self.in_flight.iter().filter(young).count();
+        ensure(young <= MAX_YOUNG, CHECK, || {
+            format!("{young} renewals in flight that are younger than {youth:?}")
+        })
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! Works out the end of the term a second time, from nothing but what was sent and answered.
 
-use leasehold::holder::{Event, Send};
+use leasehold::holder::{Done, Event, Send};
 use leasehold::id::AttemptId;
 use leasehold::protocol::{Operation, Response};
 use leasehold::time::{Instant, Span};
@@ -139,8 +139,12 @@ impl Deadline {
     /// # Errors
     /// When it has shortened the lease.
     pub fn renewed(before: Span, after: Span, events: &[Event]) -> Verdict {
-        let renewed =
-            |event: &Event| matches!(event, Event::Renewed { .. } | Event::VerifySettled(Ok(())));
+        let renewed = |event: &Event| {
+            matches!(
+                event,
+                Event::Renewed { .. } | Event::Settled(_, Ok(Done::Verified))
+            )
+        };
         ensure(
             !events.iter().any(renewed) || after >= before,
             CHECK,

@@ -7,14 +7,17 @@ use leasehold::host::{HostConfig, HostInput, HostOutput, ReplyTo};
 use leasehold::id::OpId;
 use leasehold::name::Key;
 use leasehold::protocol::{Acquire, MAX_POLL, Operation, Response};
-use leasehold::time::Instant;
+use leasehold::time::{Instant, Span};
 
 use super::{HostStep, NewGrant, Verdict, ensure};
 
 const CHECK: &str = "queue";
 
-/// A poll lasts no longer than so many of the terms that are waited for.
-const POLL_TERMS: u64 = 20;
+/// A poll lasts no longer than so many of the terms that are waited for,
+const POLL_TERMS: u64 = 2;
+
+/// but may last so long.
+const SHORT_POLL: Span = Span::from_secs(1);
 
 /// What the host owes to whom.
 pub struct Queues {
@@ -59,7 +62,7 @@ impl Queues {
             HostInput::Request(to, request) => {
                 let (until, last) = match &request.operation {
                     Operation::Acquire(Acquire { wait, ttl, .. }) => {
-                        let poll = ttl.scale(POLL_TERMS, 1).min(MAX_POLL);
+                        let poll = ttl.scale(POLL_TERMS, 1).max(SHORT_POLL).min(MAX_POLL);
                         (now + (*wait).min(poll), *wait <= poll)
                     }
                     _ => (now, true),

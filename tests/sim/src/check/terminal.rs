@@ -1,6 +1,9 @@
-//! A holder ends once: one terminal event, and nothing of weight after it.
+//! A holder ends once: one terminal event, and nothing of weight after it. Whatever was asked for
+//! has exactly one outcome.
 
-use leasehold::holder::{Event, Output};
+use std::collections::BTreeSet;
+
+use leasehold::holder::{Event, Output, Ticket};
 
 use super::{Verdict, ensure};
 
@@ -12,9 +15,16 @@ pub struct Terminal {
     granted: bool,
     over: bool,
     closed: bool,
+    /// What was asked for and has had no outcome.
+    asked: BTreeSet<Ticket>,
 }
 
 impl Terminal {
+    /// Something is about to be asked for.
+    pub fn asked(&mut self, ticket: Ticket) {
+        self.asked.insert(ticket);
+    }
+
     /// Takes one output.
     ///
     /// # Errors
@@ -47,23 +57,22 @@ impl Terminal {
 
     fn event(&mut self, event: &Event) -> Verdict {
         let allowed = match event {
-            Event::Closed => self.over && !self.closed,
+            Event::Closed => self.over && !self.closed && self.asked.is_empty(),
             Event::Failed(_) => !self.over && !self.granted,
             Event::Granted(_) => !self.over && !self.granted,
             Event::Queued { .. } => !self.over && !self.granted,
             Event::Lost(_)
             | Event::Released(_)
-            | Event::TransferSettled(Ok(_))
+            | Event::Transferred
             | Event::Jeopardy { .. }
             | Event::RenewFailed { .. }
             | Event::Renewed { .. }
-            | Event::RenewSettled(Ok(()))
-            | Event::Safe { .. }
-            | Event::VerifySettled(Ok(())) => self.granted && !self.over,
-            // Whoever asks after the end is told so.
-            Event::RenewSettled(Err(_))
-            | Event::TransferSettled(Err(_))
-            | Event::VerifySettled(Err(_)) => true,
+            | Event::Safe { .. } => self.granted && !self.over,
+            Event::Settled(ticket, outcome) => {
+                let waited = self.asked.remove(ticket);
+                // Whoever asks after the end is told so.
+                waited && (outcome.is_err() || self.granted && !self.closed)
+            }
         };
         ensure(allowed, CHECK, || {
             let (granted, over, closed) = (self.granted, self.over, self.closed);
@@ -73,7 +82,7 @@ impl Terminal {
         self.closed |= matches!(event, Event::Closed);
         self.over |= matches!(
             event,
-            Event::Failed(_) | Event::Lost(_) | Event::Released(_) | Event::TransferSettled(Ok(_))
+            Event::Failed(_) | Event::Lost(_) | Event::Released(_) | Event::Transferred
         );
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! A client: one holder at a time, driven the way a binding drives it, and what its user does.
 
 use leasehold::fence::Fence;
-use leasehold::holder::{Event as Told, Holder, Input, Output};
+use leasehold::holder::{Ask, Done, Event as Told, Holder, Input, Output};
 use leasehold::id::{AttemptId, LeaseId};
 use leasehold::name::HolderName;
 use leasehold::protocol::{Credential, Operation};
@@ -122,7 +122,7 @@ pub struct Write {
 impl World {
     /// Mail arrives.
     pub(super) fn reach_client(&mut self, mail: Mail) -> Verdict {
-        let From { who, attempt } = mail.from;
+        let From { who, .. } = mail.from;
         let Who { client, life } = who;
         if self.clients[client].life != life {
             return Ok(());
@@ -132,9 +132,6 @@ impl World {
                 .piled_up
                 .push(Event::ToClient(Box::new(mail)));
             return Ok(());
-        }
-        if let Some(job) = &mut self.clients[client].job {
-            job.bounds.settled(attempt);
         }
         self.tell(client, mail.input)
     }
@@ -201,7 +198,7 @@ impl World {
         job.holder.handle(now, input);
         let outputs: Vec<Output> = std::iter::from_fn(|| job.holder.poll_output()).collect();
         let remaining = job.holder.remaining(now);
-        job.bounds.step(&outputs)?;
+        job.bounds.step(&outputs, now)?;
         let mut told = Vec::new();
         let mut wake = None;
         for output in outputs {
@@ -246,13 +243,22 @@ impl World {
     }
 
     fn before_input(job: &mut Job, input: &Input, now: Instant) {
+        if let Input::Ask(ticket, _) = input {
+            job.terminal.asked(*ticket);
+        }
         match input {
-            Input::Answered(attempt, response) => job.deadline.answered(*attempt, response, now),
-            Input::Failed(attempt, _) => job.deadline.dropped(*attempt),
-            Input::Release | Input::Transfer { .. } if job.holder.is_held(now) => {
+            Input::Answered(attempt, response) => {
+                job.deadline.answered(*attempt, response, now);
+                job.bounds.answered(*attempt, response, now);
+            }
+            Input::Failed(attempt, _) => {
+                job.deadline.dropped(*attempt);
+                job.bounds.settled(*attempt);
+            }
+            Input::Ask(_, Ask::Release | Ask::Transfer { .. }) if job.holder.is_held(now) => {
                 job.deadline.ending();
             }
-            Input::Renew(_) => job.bounds.asked(),
+            Input::Ask(_, Ask::Renew(_)) => job.bounds.asked(),
             _ => {}
         }
     }
@@ -300,7 +306,7 @@ impl World {
                 self.grants += 1;
                 job.grant = Some((grant.lease, grant.fence));
             }
-            Told::TransferSettled(Ok(successor)) => {
+            Told::Settled(_, Ok(Done::Transferred(successor))) => {
                 self.mailbox.push(Handle {
                     key: job.key,
                     lease: Credential {

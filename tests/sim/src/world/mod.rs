@@ -131,6 +131,8 @@ pub struct World {
     host: HostNode,
     keys: Vec<Key>,
     mailbox: Vec<Handle>,
+    /// How much was asked for so far.
+    tickets: u32,
     exclusion: Exclusion,
     fences: Fences,
     idempotence: Idempotence,
@@ -216,6 +218,7 @@ impl World {
             host: HostNode::new(scenario.host_config, offset),
             keys,
             mailbox: Vec::new(),
+            tickets: 0,
             exclusion: Exclusion::default(),
             fences: Fences::default(),
             idempotence: Idempotence::default(),

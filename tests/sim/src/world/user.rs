@@ -1,6 +1,6 @@
 //! What a client's user does: asks for leases, works under them, gives them back or on.
 
-use leasehold::holder::{Config, Holder, Input, Schedule, Seed};
+use leasehold::holder::{Ask, Config, Holder, Input, Schedule, Seed, Ticket};
 use leasehold::id::LeaseId;
 use leasehold::protocol::Credential;
 use leasehold::time::Span;
@@ -63,9 +63,9 @@ impl World {
     /// A user that has not noticed that it is over.
     fn ask_too_late(&mut self, client: usize) -> Verdict {
         match self.rng.below(30) {
-            0 => self.tell(client, Input::Renew(None)),
-            1 => self.tell(client, Input::Release),
-            2 => self.tell(client, Input::Verify),
+            0 => self.ask(client, Ask::Renew(None)),
+            1 => self.ask(client, Ask::Release),
+            2 => self.ask(client, Ask::Verify),
             3 => self.tell(client, Input::Cancel),
             _ => Ok(()),
         }
@@ -73,29 +73,34 @@ impl World {
 
     fn use_lease(&mut self, client: usize) -> Verdict {
         if self.stage >= Stage::WindingDown {
-            return self.tell(client, Input::Release);
+            return self.ask(client, Ask::Release);
         }
         match self.rng.below(100) {
             0..35 => self.write(client),
-            35..45 => self.tell(client, Input::Verify),
-            45..52 => self.tell(client, Input::Renew(None)),
+            35..45 => self.ask(client, Ask::Verify),
+            45..52 => self.ask(client, Ask::Renew(None)),
             52..57 => {
                 let ttl = self.draw_ttl();
-                self.tell(client, Input::Renew(Some(ttl)))
+                self.ask(client, Ask::Renew(Some(ttl)))
             }
-            57..75 => self.tell(client, Input::Release),
+            57..75 => self.ask(client, Ask::Release),
             75..85 => {
                 let successor = self.rng.index(self.clients.len());
-                let input = Input::Transfer {
+                let ask = Ask::Transfer {
                     successor: self.clients[successor].name.clone(),
                     lease: LeaseId::from_bits(self.rng.wide_bits()),
                     ttl: self.draw_ttl(),
                 };
-                self.tell(client, input)
+                self.ask(client, ask)
             }
             85..90 => self.detach(client),
             _ => Ok(()),
         }
+    }
+
+    fn ask(&mut self, client: usize, ask: Ask) -> Verdict {
+        self.tickets += 1;
+        self.tell(client, Input::Ask(Ticket(self.tickets), ask))
     }
 
     /// Writes to the resource if it may, by its own clock.

@@ -1,0 +1,38 @@
+//! Where a lease stands.
+
+/// Where a lease stands, for its holder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It is not held yet.
+    Acquiring,
+    /// It is held.
+    Held,
+    /// It is held and not renewed any more: somebody else may carry on with it.
+    Detached,
+    /// It is on its way back to the host, or to a successor.
+    Releasing,
+    /// It was given back.
+    Released,
+    /// It is a successor's.
+    Transferred,
+    /// It can no longer be trusted.
+    Lost,
+    /// It never was held, and will not be.
+    Failed,
+}
+
+impl State {
+    /// The word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Acquiring => "acquiring",
+            Self::Held => "held",
+            Self::Detached => "detached",
+            Self::Releasing => "releasing",
+            Self::Released => "released",
+            Self::Transferred => "transferred",
+            Self::Lost => "lost",
+            Self::Failed => "failed",
+        }
+    }
+}

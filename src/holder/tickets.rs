@@ -1,0 +1,36 @@
+//! Who waits for the outcome of an operation.
+
+use alloc::vec::Vec;
+
+use super::context::Context;
+use super::event::{Done, Event, Failure};
+
+/// Names one operation that was asked for. Chosen by the asker, who gets it back with the outcome in
+/// [`Event::Settled`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Ticket(pub u32);
+
+/// Those who wait for one outcome.
+#[derive(Default)]
+pub(super) struct Tickets(Vec<Ticket>);
+
+impl Tickets {
+    pub fn of(ticket: Ticket) -> Self {
+        Self(Vec::from([ticket]))
+    }
+
+    pub fn add(&mut self, ticket: Ticket) {
+        self.0.push(ticket);
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Tells all of them how it ended.
+    pub fn settle(self, ctx: &mut Context, outcome: &Result<Done, Failure>) {
+        for ticket in self.0 {
+            ctx.emit(Event::Settled(ticket, outcome.clone()));
+        }
+    }
+}

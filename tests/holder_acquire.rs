@@ -26,6 +26,8 @@ fn a_grant_is_told_with_its_fence_and_what_is_left_of_it() {
     let grant = Grant {
         lease: lease(LEASE),
         fence: fence(u64::MAX),
+        slot: 0,
+        wanted: 0,
         remaining: ms(910), // 930 − 20
     };
     assert_eq!(driver.events, [(at(20), Event::Granted(grant))]);

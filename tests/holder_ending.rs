@@ -16,6 +16,7 @@ fn lost(reason: &'static str) -> Failure {
         message: "".into(),
         holder: None,
         retry_after: None,
+        finished: None,
     }
 }
 

@@ -78,7 +78,9 @@ fn short(output: &Output) -> String {
             Operation::Release(_) => "send release",
             Operation::Renew { .. } => "send renew",
             Operation::Revoke { .. } => "send revoke",
-            Operation::Entry(_) | Operation::Finish(_) | Operation::Watch(_) => "send another",
+            Operation::Entry(_) => "send entry",
+            Operation::Finish(_) => "send finish",
+            Operation::Watch(_) => "send watch",
             Operation::Transfer(_) => "send transfer",
             Operation::Verify(_) => "send verify",
         }
@@ -87,6 +89,7 @@ fn short(output: &Output) -> String {
         Output::Event(event) => match event {
             Event::Closed => "closed".into(),
             Event::Failed(failure) => format!("failed {}", failure.code.name()),
+            Event::Finished => "finished".into(),
             Event::Granted(_) => "granted".into(),
             Event::Jeopardy { .. } => "jeopardy".into(),
             Event::Lost(reason) => format!("lost {}", reason.name()),
@@ -95,12 +98,15 @@ fn short(output: &Output) -> String {
             Event::RenewFailed { .. } => "renewal failed".into(),
             Event::Renewed { .. } => "renewed".into(),
             Event::Safe { .. } => "safe".into(),
+            Event::Settled(_, Ok(Done::Entered)) => "settled entered".into(),
+            Event::Settled(_, Ok(Done::Finished)) => "settled finished".into(),
             Event::Settled(_, Ok(Done::Released(_))) => "settled released".into(),
             Event::Settled(_, Ok(Done::Renewed)) => "settled renewed".into(),
             Event::Settled(_, Ok(Done::Transferred(_))) => "settled transferred".into(),
             Event::Settled(_, Ok(Done::Verified)) => "settled verified".into(),
             Event::Settled(_, Err(failure)) => format!("settled {}", failure.code.name()),
             Event::Transferred => "transferred".into(),
+            Event::Wanted { waiters } => format!("wanted {waiters}"),
         },
     }
 }

@@ -116,12 +116,12 @@ impl Plan {
     fn request(self, config: &Config, ctx: &mut Context) -> Request {
         let lease = ctx.next_lease();
         let operation = match self.goal {
-            Goal::Acquire => Operation::Acquire(Acquire::new(
-                config.holder.clone(),
-                lease,
-                config.ttl,
-                self.wait(ctx.now),
-            )),
+            Goal::Acquire => Operation::Acquire(Acquire {
+                limit: config.limit,
+                steal: config.steal,
+                fingerprint: config.fingerprint.clone(),
+                ..Acquire::new(config.holder.clone(), lease, config.ttl, self.wait(ctx.now))
+            }),
             Goal::Claim(held) => Operation::Transfer(Transfer {
                 credential: held,
                 successor: config.holder.clone(),
@@ -228,6 +228,10 @@ impl Acquiring {
                 self.give_op_up(config, ctx);
                 self.back_off(ctx, Some(held.retry_after.max(MIN_POLL_GAP)));
                 Next::Wait
+            }
+            Response::Done(done) => {
+                self.queued = false;
+                Next::Failed(Failure::done(done))
             }
             Response::Queued { ahead, retry_after } => {
                 self.failures = 0;

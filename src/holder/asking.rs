@@ -1,16 +1,13 @@
 //! What a holder is asked to do with its lease: done where there is one, else refused with the reason.
 
-use crate::id::LeaseId;
-use crate::name::HolderName;
-use crate::protocol::{Refusal, Transfer, check_ttl};
-use crate::time::Span;
+use crate::protocol::{Credential, Finish, Refusal, Transfer, check_ttl};
 
 use super::event::{Event, Failure};
 use super::input::Ask;
+use super::parting::{Parting, Way};
 use super::releasing::Releasing;
 use super::state::State;
 use super::tickets::{Ticket, Tickets};
-use super::transferring::Transferring;
 use super::{Holder, NOT_HELD, Phase, lost};
 
 impl Holder {
@@ -18,7 +15,7 @@ impl Holder {
         match (&mut self.phase, ask) {
             (Phase::Held(_), Ask::Release) => self.release(Tickets::of(ticket)),
             (Phase::Releasing(releasing), Ask::Release) => releasing.join(ticket),
-            (Phase::Transferring(transferring), Ask::Release) => transferring.release(ticket),
+            (Phase::Parting(parting), Ask::Release) => parting.release(ticket),
             (Phase::Held(held), Ask::Renew(ttl)) => match ttl.map(check_ttl) {
                 Some(Err(invalid)) => self.refuse(ticket, Refusal::from(invalid).into()),
                 Some(Ok(_)) | None => held.renew_now(&self.config, &mut self.ctx, ticket, ttl),
@@ -33,8 +30,25 @@ impl Holder {
                 },
             ) => match check_ttl(ttl) {
                 Err(invalid) => self.refuse(ticket, Refusal::from(invalid).into()),
-                Ok(_) => self.transfer(ticket, successor, lease, ttl),
+                Ok(_) => self.part(ticket, |credential| {
+                    Way::Transfer(Transfer {
+                        credential,
+                        successor,
+                        lease,
+                        ttl,
+                    })
+                }),
             },
+            (Phase::Held(_), Ask::Finish { result, keep }) => self.part(ticket, |credential| {
+                Way::Finish(Finish {
+                    credential,
+                    result,
+                    keep,
+                })
+            }),
+            (Phase::Held(held), Ask::Entry { name, value }) => {
+                held.enter(&self.config, &mut self.ctx, ticket, (name, value));
+            }
             (_, ask) => {
                 if ask == Ask::Release {
                     // Whoever worked under a lost lease has stopped.
@@ -52,7 +66,7 @@ impl Holder {
     fn why_not_held(&self) -> &'static str {
         match &self.phase {
             Phase::New(_) | Phase::Acquiring(_) | Phase::Held(_) => NOT_HELD,
-            Phase::Releasing(_) | Phase::Transferring(_) => State::Releasing.name(),
+            Phase::Releasing(_) | Phase::Parting(_) => State::Releasing.name(),
             Phase::Over(_, reason) => reason,
         }
     }
@@ -64,17 +78,11 @@ impl Holder {
         }
     }
 
-    fn transfer(&mut self, ticket: Ticket, successor: HolderName, lease: LeaseId, ttl: Span) {
+    fn part(&mut self, ticket: Ticket, way: impl FnOnce(Credential) -> Way) {
         if let Phase::Held(held) = self.leave() {
-            let transfer = Transfer {
-                credential: held.credential(),
-                successor,
-                lease,
-                ttl,
-            };
-            let ctx = &mut self.ctx;
-            let transferring = Transferring::start(&self.config, ctx, held, ticket, transfer);
-            self.phase = Phase::Transferring(transferring);
+            let way = way(held.credential());
+            let parting = Parting::start(&self.config, &mut self.ctx, held, ticket, way);
+            self.phase = Phase::Parting(parting);
         }
     }
 

@@ -1,7 +1,7 @@
 //! What a holder is set up with, checked before anything is sent.
 
-use crate::name::{HolderName, Key};
-use crate::protocol::{Field, Invalid, check_ttl, check_wait};
+use crate::name::{Fingerprint, HolderName, Key};
+use crate::protocol::{Field, Invalid, Limit, check_ttl, check_wait};
 use crate::time::{ClockBounds, Span};
 
 use super::term::Term;
@@ -20,6 +20,14 @@ pub struct Config {
     /// The longest that getting the lease may take in all, whatever the host does. Unless it is set,
     /// waiting comes first, and then the time for one operation.
     pub time_limit: Option<Span>,
+    /// The most holders of the key, itself included.
+    pub limit: Limit,
+    /// Whether to end all running grants of the key.
+    pub steal: bool,
+    /// What tells the input of the work from another's.
+    pub fingerprint: Option<Fingerprint>,
+    /// The longest that the lease may be held. No renewal reaches beyond it.
+    pub max_hold: Option<Span>,
     /// When to renew by itself, or `None` to renew only when told.
     pub renewal: Option<Schedule>,
     /// How wrong the clocks may be.
@@ -40,6 +48,10 @@ impl Config {
             ttl,
             wait: Span::ZERO,
             time_limit: None,
+            limit: Limit::EXCLUSIVE,
+            steal: false,
+            fingerprint: None,
+            max_hold: None,
             renewal: Some(Schedule::DEFAULT),
             bounds: ClockBounds::DEFAULT,
             op_timeout: Self::OP_TIMEOUT,

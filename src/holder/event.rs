@@ -1,11 +1,12 @@
 //! What a holder tells the one who drives it.
 
 use alloc::borrow::Cow;
+use alloc::boxed::Box;
 
 use crate::fence::Fence;
 use crate::id::{AttemptId, LeaseId};
 use crate::name::HolderName;
-use crate::protocol::{Code, Ended, Refusal, Request};
+use crate::protocol::{self, Code, Ended, Refusal, Request};
 use crate::time::{Instant, Span};
 
 use super::tickets::Ticket;
@@ -51,6 +52,8 @@ pub enum Event {
     Closed,
     /// The acquire or resume has ended without a lease.
     Failed(Failure),
+    /// The lease has ended with a result. Terminal.
+    Finished,
     /// The lease is held.
     Granted(Grant),
     /// Renewals are failing; the lease is still valid.
@@ -88,11 +91,20 @@ pub enum Event {
     Settled(Ticket, Result<Done, Failure>),
     /// The lease has gone to its successor. Terminal.
     Transferred,
+    /// So many wait for the key now.
+    Wanted {
+        /// How many.
+        waiters: u32,
+    },
 }
 
 /// What an operation that was asked for has done.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Done {
+    /// The entry is as was asked, or has been changed since.
+    Entered,
+    /// The lease has ended with its result.
+    Finished,
     /// The lease is given back, as far as is known.
     Released(Release),
     /// The lease was renewed after it was asked for.
@@ -110,6 +122,10 @@ pub struct Grant {
     pub lease: LeaseId,
     /// The number a resource checks.
     pub fence: Fence,
+    /// Its place among the key's holders, from zero.
+    pub slot: u32,
+    /// How many wait for the key.
+    pub wanted: u32,
     /// How long it is valid unless it is renewed.
     pub remaining: Span,
 }
@@ -143,6 +159,8 @@ pub struct Successor {
 pub enum LossReason {
     /// The usable term is over.
     Expired,
+    /// It has been held for as long as it may be.
+    MaxHold,
     /// The host says that somebody or something ended it.
     NotHolder(Ended),
 }
@@ -152,6 +170,7 @@ impl LossReason {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Expired => "expired",
+            Self::MaxHold => "max-hold",
             Self::NotHolder(ended) => ended.name(),
         }
     }
@@ -170,6 +189,8 @@ pub struct Failure {
     pub holder: Option<HolderName>,
     /// When trying again may first help.
     pub retry_after: Option<Span>,
+    /// The finished work, where that is the cause.
+    pub finished: Option<Box<protocol::Done>>,
 }
 
 impl Failure {
@@ -181,6 +202,15 @@ impl Failure {
             message: Cow::Borrowed(""),
             holder: None,
             retry_after: None,
+            finished: None,
+        }
+    }
+
+    /// The work is done, and its result kept.
+    pub(super) fn done(finished: protocol::Done) -> Self {
+        Self {
+            finished: Some(Box::new(finished)),
+            ..Self::new(ErrorCode::Done, "done")
         }
     }
 
@@ -210,6 +240,7 @@ impl From<Refusal> for Failure {
             message: refusal.message,
             holder: None,
             retry_after: refusal.retry_after,
+            finished: None,
         }
     }
 }
@@ -221,6 +252,8 @@ pub enum ErrorCode {
     Aborted,
     /// The host refuses this caller.
     Denied,
+    /// The key's work is done.
+    Done,
     /// Another holder has the key.
     Held,
     /// The host refuses the request as malformed.
@@ -239,6 +272,7 @@ impl ErrorCode {
         match self {
             Self::Aborted => "ABORTED",
             Self::Denied => "DENIED",
+            Self::Done => "DONE",
             Self::Held => "HELD",
             Self::Invalid => "INVALID",
             Self::Lost => "LOST",

@@ -3,12 +3,13 @@
 
 use crate::fence::Fence;
 use crate::id::{AttemptId, LeaseId};
-use crate::protocol::{Credential, Ended, Granted, Operation, Response};
+use crate::protocol::{Credential, Ended, Granted, MIN_TTL, Operation, Response};
 use crate::time::{Instant, Span};
 
 use super::TransportFailure;
 use super::config::Config;
 use super::context::Context;
+use super::entering::Entering;
 use super::errand::Errand;
 use super::event::{Done, Event, Failure, Grant, LossReason};
 use super::renewing::Renewing;
@@ -20,6 +21,12 @@ use super::timers::Timer;
 pub(super) struct Held {
     lease: LeaseId,
     fence: Fence,
+    slot: u32,
+    /// How many wait for the key, by the host's last answer.
+    wanted: u32,
+    /// From here on it may not be held, whatever the host says.
+    latest: Option<Instant>,
+    pub(super) entering: Entering,
     /// The longest term that was asked for under this fence: no host tells a longer one.
     longest: Span,
     pub(super) term: Term,
@@ -48,8 +55,8 @@ pub(super) enum Verdict {
 
 /// What a host's answer says of a lease.
 pub(super) enum Word {
-    /// It is held, and so much is left of it.
-    Held(Span),
+    /// It is held, so much is left of it, and so many wait for the key.
+    Held(Span, u32),
     /// It has ended.
     Ended(Ended),
 }
@@ -59,6 +66,10 @@ impl Held {
         let mut held = Self {
             lease: granted.lease,
             fence: granted.fence,
+            slot: granted.slot,
+            wanted: granted.wanted,
+            latest: config.max_hold.map(|most| term.begins + most),
+            entering: Entering::default(),
             longest: config.ttl,
             term,
             told: granted.ttl,
@@ -70,7 +81,7 @@ impl Held {
             is_detached: false,
         };
         ctx.timers.stop_all();
-        ctx.timers.set(Timer::End, held.term.ends);
+        held.set_term(ctx, term);
         held.plan_first(config, ctx);
         held
     }
@@ -78,6 +89,41 @@ impl Held {
     /// From this instant on the lease is not held.
     pub fn ends(&self) -> Instant {
         self.term.ends
+    }
+
+    /// Why the lease is lost at its end.
+    pub fn end_reason(&self) -> LossReason {
+        if self.is_last_term() {
+            LossReason::MaxHold
+        } else {
+            LossReason::Expired
+        }
+    }
+
+    /// Whether the term reaches about as far as the lease may be held: nothing is left to renew.
+    pub(super) fn is_last_term(&self) -> bool {
+        let told_until = self.term.begins + self.told;
+        let spare = self.told.div(10).max(MIN_TTL);
+        self.latest
+            .is_some_and(|latest| latest <= told_until + spare)
+    }
+
+    /// The longest term that may begin now, up to this one.
+    pub(super) fn at_most(&self, ctx: &Context, ttl: Span) -> Span {
+        match self.latest {
+            Some(latest) => ttl.min(latest.since(ctx.now).max(MIN_TTL)),
+            None => ttl,
+        }
+    }
+
+    /// The term, ending when the lease has to at the latest.
+    fn capped(&self, term: Term) -> Term {
+        Term {
+            ends: self
+                .latest
+                .map_or(term.ends, |latest| latest.min(term.ends)),
+            ..term
+        }
     }
 
     /// The last instant at which nobody else can hold the key.
@@ -109,6 +155,8 @@ impl Held {
         Grant {
             lease: self.lease,
             fence: self.fence,
+            slot: self.slot,
+            wanted: self.wanted,
             remaining: self.remaining(ctx),
         }
     }
@@ -117,14 +165,21 @@ impl Held {
         self.term.ends.since(ctx.now)
     }
 
+    /// Takes note of how many wait for the key.
+    pub(super) fn want(&mut self, ctx: &mut Context, wanted: u32) {
+        if core::mem::replace(&mut self.wanted, wanted) != wanted {
+            self.tell(ctx, Event::Wanted { waiters: wanted });
+        }
+    }
+
     /// From now on such a term may be told.
     pub(super) fn ask_for(&mut self, ttl: Span) {
         self.longest = self.longest.max(ttl);
     }
 
     pub(super) fn set_term(&mut self, ctx: &mut Context, term: Term) {
-        self.term = term;
-        ctx.timers.set(Timer::End, term.ends);
+        self.term = self.capped(term);
+        ctx.timers.set(Timer::End, self.ends());
     }
 
     /// Tells whoever listens, unless the lease is on its way to another holder.
@@ -138,10 +193,10 @@ impl Held {
     /// have given, says nothing.
     pub(super) fn read(&self, response: Response) -> Result<Word, Failure> {
         match response {
-            Response::Renewed { about, ttl, .. }
+            Response::Renewed { about, ttl, wanted }
                 if about == Some(self.fence) && ttl <= self.longest =>
             {
-                Ok(Word::Held(ttl))
+                Ok(Word::Held(ttl, wanted))
             }
             Response::NotHolder { about, ended, .. } if about == Some(self.fence) => {
                 Ok(Word::Ended(ended))
@@ -162,12 +217,10 @@ impl Held {
         if self.renewing.attempts.awaits(attempt) {
             return self.renewal_answered(config, ctx, attempt, response);
         }
-        match &self.verifying {
-            Some((errand, _)) if errand.awaits(attempt) => {
-                self.verification_answered(config, ctx, attempt, response)
-            }
-            _ => Verdict::NotMine,
+        if self.entering.awaits(attempt) {
+            return self.entry_answered(config, ctx, attempt, response);
         }
+        self.verification_answered(config, ctx, attempt, response)
     }
 
     fn verification_answered(
@@ -189,7 +242,8 @@ impl Held {
         }
         let word = self.read(response);
         let (outcome, verdict) = match word {
-            Ok(Word::Held(left)) => {
+            Ok(Word::Held(left, wanted)) => {
+                self.want(ctx, wanted);
                 ctx.round_trip.learn(ctx.now.since(sent));
                 let term = Term::new(config.bounds, sent, ctx.now, left, Span::ZERO);
                 let term = term.stopping_ahead_by(Term::lead(self.told));
@@ -223,6 +277,8 @@ impl Held {
             && errand.failed(ctx, attempt, failure)
         {
             ctx.timers.set(Timer::Verify, errand.due());
+        } else {
+            self.entry_failed(ctx, attempt, failure);
         }
     }
 
@@ -239,6 +295,7 @@ impl Held {
         match timer {
             Timer::Renew => self.renew_by_itself(config, ctx),
             Timer::Asked => self.asked_in_vain(config, ctx),
+            Timer::Entry => self.entry_due(config, ctx),
             Timer::Jeopardy => self.come_into_jeopardy(ctx),
             Timer::Verify => {
                 if let Some((errand, _)) = &mut self.verifying {
@@ -308,6 +365,7 @@ impl Held {
     /// Awaits nothing any more; whoever waits for an outcome is told `why`.
     pub fn end(mut self, ctx: &mut Context, why: &Failure) {
         ctx.timers.stop_all();
+        self.entering.end(ctx, why);
         let why = Err(why.clone());
         self.renewing.end(ctx, &why);
         if let Some((mut errand, tickets)) = self.verifying.take() {

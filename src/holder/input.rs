@@ -1,7 +1,8 @@
 //! What the one who drives a holder tells it.
 
 use crate::id::{AttemptId, LeaseId};
-use crate::name::HolderName;
+use crate::json::Json;
+use crate::name::{EntryName, HolderName};
 use crate::protocol::Response;
 use crate::time::Span;
 
@@ -32,6 +33,20 @@ pub enum Input {
 /// What a holder can be asked to do with its lease.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ask {
+    /// Set an entry of the grant, or delete it if there is no value.
+    Entry {
+        /// Which.
+        name: EntryName,
+        /// Its new value.
+        value: Option<Json>,
+    },
+    /// End the lease with a result.
+    Finish {
+        /// What whoever asks for the key gets instead of it.
+        result: Json,
+        /// For how long.
+        keep: Span,
+    },
     /// Give the lease back.
     Release,
     /// Renew now, and from now on by this length if one is given.

@@ -12,11 +12,13 @@ mod asking;
 mod attempts;
 mod config;
 mod context;
+mod entering;
 mod errand;
 mod event;
 mod held;
 mod input;
 mod pace;
+mod parting;
 mod pause;
 mod releasing;
 mod renewing;
@@ -25,7 +27,6 @@ mod strays;
 mod term;
 mod tickets;
 mod timers;
-mod transferring;
 
 pub use config::{Config, Schedule};
 pub use context::Seed;
@@ -46,9 +47,9 @@ use crate::time::{Instant, Span};
 use acquiring::Acquiring;
 use context::Context;
 use held::{Held, Verdict};
+use parting::Parting;
 use releasing::Releasing;
 use strays::Strays;
-use transferring::Transferring;
 
 /// The state of one lease at its holder.
 pub struct Holder {
@@ -65,7 +66,7 @@ enum Phase {
     Acquiring(Acquiring),
     Held(Box<Held>),
     Releasing(Releasing),
-    Transferring(Transferring),
+    Parting(Parting),
     /// How it ended, and in a word why.
     Over(State, &'static str),
 }
@@ -98,7 +99,10 @@ impl Holder {
         Self::new(config, seed, Goal::Claim(lease))
     }
 
-    fn new(config: Config, seed: Seed, goal: Goal) -> Result<Self, Invalid> {
+    fn new(mut config: Config, seed: Seed, goal: Goal) -> Result<Self, Invalid> {
+        if let Some(most) = config.max_hold {
+            config.ttl = config.ttl.min(most);
+        }
         config.check()?;
         Ok(Self {
             ctx: Context::new(seed, config.op_timeout),
@@ -145,7 +149,7 @@ impl Holder {
             Phase::New(_) | Phase::Acquiring(_) => State::Acquiring,
             Phase::Held(held) if held.is_detached() => State::Detached,
             Phase::Held(_) => State::Held,
-            Phase::Releasing(_) | Phase::Transferring(_) => State::Releasing,
+            Phase::Releasing(_) | Phase::Parting(_) => State::Releasing,
             Phase::Over(state, _) => *state,
         }
     }
@@ -195,9 +199,9 @@ impl Holder {
                     self.phase = Phase::Over(State::Released, "released");
                 }
             }
-            Phase::Transferring(transferring) => {
-                let next = transferring.answered(&self.config, ctx, attempt, response);
-                self.after_transfer(next);
+            Phase::Parting(parting) => {
+                let next = parting.answered(&self.config, ctx, attempt, response);
+                self.after_parting(next);
             }
             Phase::New(_) | Phase::Over(..) => self.refuse_life(response),
         }
@@ -225,8 +229,8 @@ impl Holder {
             }
             Phase::Held(held) => held.failed(&self.config, ctx, attempt, failure),
             Phase::Releasing(releasing) => releasing.failed(ctx, attempt, failure),
-            Phase::Transferring(transferring) => {
-                transferring.failed(&self.config, ctx, attempt, failure);
+            Phase::Parting(parting) => {
+                parting.failed(&self.config, ctx, attempt, failure);
             }
             Phase::New(_) | Phase::Over(..) => {}
         }
@@ -237,7 +241,7 @@ impl Holder {
         match &mut self.phase {
             Phase::Acquiring(acquiring) => acquiring.resent(attempt, now),
             Phase::Held(held) => held.resent(attempt, now),
-            Phase::Transferring(transferring) => transferring.held.resent(attempt, now),
+            Phase::Parting(parting) => parting.held.resent(attempt, now),
             // Nothing is counted from these.
             Phase::New(_) | Phase::Releasing(_) | Phase::Over(..) => {}
         }
@@ -256,19 +260,19 @@ impl Holder {
                 };
                 self.after_acquiring(next);
             }
-            Phase::Held(_) if timer == Timer::End => self.lose(LossReason::Expired),
+            Phase::Held(_) if timer == Timer::End => self.end_term(),
             Phase::Held(held) => held.on_timer(&self.config, ctx, timer),
             Phase::Releasing(releasing) => {
                 if releasing.run(ctx) {
                     self.phase = Phase::Over(State::Released, "released");
                 }
             }
-            Phase::Transferring(transferring) if timer == Timer::Attempt => {
-                let next = transferring.run(ctx);
-                self.after_transfer(next);
+            Phase::Parting(parting) if timer == Timer::Attempt => {
+                let next = parting.run(ctx);
+                self.after_parting(next);
             }
-            Phase::Transferring(transferring) => {
-                transferring.held.on_timer(&self.config, ctx, timer);
+            Phase::Parting(parting) => {
+                parting.held.on_timer(&self.config, ctx, timer);
             }
             Phase::New(_) | Phase::Over(..) => {}
         }
@@ -287,7 +291,8 @@ impl Holder {
         if let Phase::Held(held) = &self.phase
             && held.ends() <= self.ctx.now
         {
-            self.lose(LossReason::Expired);
+            let reason = held.end_reason();
+            self.lose(reason);
         }
     }
 
@@ -295,7 +300,8 @@ impl Holder {
         let over = Phase::Over(State::Lost, reason.name());
         if let Phase::Held(held) = core::mem::replace(&mut self.phase, over) {
             self.ctx.emit(Event::Lost(reason));
-            let in_doubt = reason == LossReason::Expired && held.is_in_doubt();
+            let is_over = !matches!(reason, LossReason::NotHolder(_));
+            let in_doubt = is_over && held.is_in_doubt();
             let term = (held.credential(), held.ends(), held.valid_until());
             let stays = in_doubt && !held.is_detached();
             held.end(&mut self.ctx, &lost(reason.name()));
@@ -336,36 +342,36 @@ impl Holder {
         }
     }
 
-    fn after_transfer(&mut self, next: transferring::Next) {
-        if let transferring::Next::Wait = next {
+    fn after_parting(&mut self, next: parting::Next) {
+        if let parting::Next::Wait = next {
             return;
         }
-        let Phase::Transferring(transferring) = self.leave() else {
+        let Phase::Parting(parting) = self.leave() else {
             return;
         };
         let ctx = &mut self.ctx;
         match next {
-            transferring::Next::Wait => {}
-            transferring::Next::Gone(successor) => {
-                transferring.succeed(ctx, successor);
-                self.phase = Phase::Over(State::Transferred, "transferred");
+            parting::Next::Wait => {}
+            parting::Next::Gone(done) => {
+                let state = parting.succeed(ctx, done);
+                self.phase = Phase::Over(state, state.name());
             }
-            transferring::Next::Lost(failure, reason) => {
-                transferring.fail(ctx, failure, reason);
+            parting::Next::Lost(failure, reason) => {
+                parting.fail(ctx, failure, reason);
                 self.phase = Phase::Over(State::Lost, reason.name());
             }
-            transferring::Next::InDoubt(failure) => {
-                transferring.take_back(&self.config, ctx, failure);
+            parting::Next::InDoubt(failure) => {
+                parting.take_back(&self.config, ctx, failure);
                 self.phase = Phase::Over(State::Lost, Ended::Unknown.name());
             }
-            transferring::Next::Back(failure) => match transferring.come_back(ctx, failure) {
-                Some((held, release)) => {
+            parting::Next::Back(failure) => match parting.come_back(ctx, failure) {
+                Ok((held, release)) => {
                     self.phase = Phase::Held(held);
                     if !release.is_empty() {
                         self.release(release);
                     }
                 }
-                None => self.phase = Phase::Over(State::Lost, LossReason::Expired.name()),
+                Err(reason) => self.phase = Phase::Over(State::Lost, reason.name()),
             },
         }
     }

@@ -98,6 +98,7 @@ impl Held {
         let at = self
             .renewing
             .schedule
+            .filter(|_| !self.is_last_term())
             .map(|schedule| pace.first(ctx, schedule.first(self.told), open));
         ctx.timers.set(Timer::Renew, at);
     }
@@ -144,7 +145,7 @@ impl Held {
             op: ctx.next_op(),
             operation: Operation::Renew {
                 credential: self.credential(),
-                ttl: self.renewing.ttl,
+                ttl: self.at_most(ctx, self.renewing.ttl),
             },
         };
         let id = ctx.send(request, self.remaining(ctx), rebind);
@@ -226,7 +227,8 @@ impl Held {
         };
         let unreadable = !matches!(response, Response::Refused(_));
         match self.read(response) {
-            Ok(Word::Held(left)) => {
+            Ok(Word::Held(left, wanted)) => {
+                self.want(ctx, wanted);
                 ctx.round_trip.learn(ctx.now.since(sent));
                 // What comes after the end revives nothing.
                 if self.term.ends > ctx.now {
@@ -270,7 +272,8 @@ impl Held {
         if longer {
             self.plan_by_schedule(ctx);
         } else {
-            let at = self.renewing.schedule.and_then(|schedule| {
+            let schedule = self.renewing.schedule.filter(|_| !self.is_last_term());
+            let at = schedule.and_then(|schedule| {
                 let pace = self.pace(ctx);
                 let open = self.renewing.attempts.last_open();
                 pace.later(ctx, |left| schedule.first(left), open)

@@ -9,10 +9,12 @@ pub enum State {
     Held,
     /// It is held and not renewed any more: somebody else may carry on with it.
     Detached,
-    /// It is on its way back to the host, or to a successor.
+    /// It is on its way back to the host, to a successor, or to its result.
     Releasing,
     /// It was given back.
     Released,
+    /// It has ended with a result.
+    Finished,
     /// It is a successor's.
     Transferred,
     /// It can no longer be trusted.
@@ -30,6 +32,7 @@ impl State {
             Self::Detached => "detached",
             Self::Releasing => "releasing",
             Self::Released => "released",
+            Self::Finished => "finished",
             Self::Transferred => "transferred",
             Self::Lost => "lost",
             Self::Failed => "failed",

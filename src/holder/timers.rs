@@ -7,7 +7,7 @@ use crate::time::Instant;
 pub enum Timer {
     /// The lease ends.
     End,
-    /// No more time for the acquire, the release or the transfer under way.
+    /// No more time for the acquire, the release, the transfer or the finish under way.
     GiveUp,
     /// An unrenewed lease comes into jeopardy.
     Jeopardy,
@@ -17,7 +17,9 @@ pub enum Timer {
     Asked,
     /// A verification's next attempt is due, or its end.
     Verify,
-    /// The next attempt at the acquire, the release or the transfer is due.
+    /// The next attempt at changing an entry is due, or its end.
+    Entry,
+    /// The next attempt at the acquire, the release, the transfer or the finish is due.
     Attempt,
     /// Something that nobody holds any more is to be taken back.
     TidyUp,
@@ -30,13 +32,14 @@ pub(super) struct Timers {
 }
 
 impl Timers {
-    const ALL: [Timer; 8] = [
+    const ALL: [Timer; 9] = [
         Timer::End,
         Timer::GiveUp,
         Timer::Jeopardy,
         Timer::Renew,
         Timer::Asked,
         Timer::Verify,
+        Timer::Entry,
         Timer::Attempt,
         Timer::TidyUp,
     ];

@@ -351,7 +351,11 @@ pub fn is_transfer(operation: &Operation) -> bool {
 pub fn is_terminal(event: &Event) -> bool {
     matches!(
         event,
-        Event::Failed(_) | Event::Lost(_) | Event::Released(_) | Event::Transferred
+        Event::Failed(_)
+            | Event::Finished
+            | Event::Lost(_)
+            | Event::Released(_)
+            | Event::Transferred
     )
 }
 

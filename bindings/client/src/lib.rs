@@ -11,11 +11,14 @@ mod record;
 mod settings;
 
 use leasehold::clock::Clock;
-use leasehold::holder::{self, Ask, Delivery, Input, Seed, Ticket, TransportFailure};
+use leasehold::holder::{self, Delivery, Input, Seed, Ticket, TransportFailure};
 use leasehold::id::{AttemptId, LeaseId};
+use leasehold::protocol::wire::WireRequest;
 use leasehold::protocol::{Field, Invalid, Response};
 use leasehold::time::Instant;
 use wasm_bindgen::prelude::*;
+
+use settings::Keeping;
 
 use leasehold_records::js::complaint;
 use leasehold_records::number::span;
@@ -29,18 +32,20 @@ pub struct Holder {
 
 #[wasm_bindgen]
 impl Holder {
-    /// A holder that will acquire a lease.
-    pub fn acquire(settings: &JsValue) -> Result<Holder, JsValue> {
-        let config = settings::config(settings).map_err(complaint)?;
+    /// A holder that will acquire a lease, as an acquire in JSON asks for it.
+    pub fn acquire(request: &str, keeping: Keeping) -> Result<Holder, JsValue> {
+        let wire = WireRequest::from_json(request).map_err(complaint)?;
+        let config = settings::config(wire, &keeping).map_err(complaint)?;
         holder::Holder::acquire(config, seed()?)
             .map(Self::new)
             .map_err(complaint)
     }
 
-    /// A holder that will carry on the lease with this id and fence.
-    pub fn resume(settings: &JsValue, lease: &JsValue, fence: &JsValue) -> Result<Holder, JsValue> {
-        let config = settings::config(settings).map_err(complaint)?;
-        let lease = settings::credential(lease, fence).map_err(complaint)?;
+    /// A holder that will carry on the lease that is named in JSON, with its id and fence.
+    pub fn resume(request: &str, keeping: Keeping) -> Result<Holder, JsValue> {
+        let wire = WireRequest::from_json(request).map_err(complaint)?;
+        let lease = settings::credential(&wire).map_err(complaint)?;
+        let config = settings::config(wire, &keeping).map_err(complaint)?;
         holder::Holder::resume(config, lease, seed()?)
             .map(Self::new)
             .map_err(complaint)
@@ -125,47 +130,17 @@ impl Holder {
         self.step(monotonic_ms, wall_ms, Input::Detach)
     }
 
-    /// Gives the lease back. How it ended is told under the ticket, as of all that is asked for.
-    pub fn release(&mut self, monotonic_ms: f64, wall_ms: f64, ticket: u32) -> JsValue {
-        self.ask(monotonic_ms, wall_ms, ticket, Ask::Release)
-    }
-
-    /// Renews now.
-    pub fn renew(
+    /// Does what a request in JSON says with the lease. How it ended is told under the ticket.
+    pub fn ask(
         &mut self,
         monotonic_ms: f64,
         wall_ms: f64,
         ticket: u32,
-        ttl_ms: &JsValue,
+        request: &str,
     ) -> Result<JsValue, JsValue> {
-        let ttl = if ttl_ms.is_undefined() {
-            None
-        } else {
-            Some(settings::ttl(ttl_ms).map_err(complaint)?)
-        };
-        Ok(self.ask(monotonic_ms, wall_ms, ticket, Ask::Renew(ttl)))
-    }
-
-    /// Hands the lease over.
-    pub fn transfer(
-        &mut self,
-        monotonic_ms: f64,
-        wall_ms: f64,
-        ticket: u32,
-        to_holder: &JsValue,
-        ttl_ms: &JsValue,
-    ) -> Result<JsValue, JsValue> {
-        let ask = Ask::Transfer {
-            successor: settings::successor(to_holder).map_err(complaint)?,
-            lease: LeaseId::from_bits(random()?),
-            ttl: settings::ttl(ttl_ms).map_err(complaint)?,
-        };
-        Ok(self.ask(monotonic_ms, wall_ms, ticket, ask))
-    }
-
-    /// Asks the host whether the lease is still held.
-    pub fn verify(&mut self, monotonic_ms: f64, wall_ms: f64, ticket: u32) -> JsValue {
-        self.ask(monotonic_ms, wall_ms, ticket, Ask::Verify)
+        let next = LeaseId::from_bits(random()?);
+        let ask = settings::ask(request, next).map_err(complaint)?;
+        Ok(self.step(monotonic_ms, wall_ms, Input::Ask(Ticket(ticket), ask)))
     }
 
     /// How long the lease can be trusted from now on.
@@ -184,10 +159,6 @@ impl Holder {
 
     fn now(&mut self, monotonic_ms: f64, wall_ms: f64) -> Instant {
         self.clock.sample(span(monotonic_ms), span(wall_ms))
-    }
-
-    fn ask(&mut self, monotonic_ms: f64, wall_ms: f64, ticket: u32, ask: Ask) -> JsValue {
-        self.step(monotonic_ms, wall_ms, Input::Ask(Ticket(ticket), ask))
     }
 
     fn step(&mut self, monotonic_ms: f64, wall_ms: f64, input: Input) -> JsValue {

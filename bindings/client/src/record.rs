@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use leasehold::fence::Fence;
 use leasehold::holder::{Done, Event, Failure, Holder, Output, Release, Send, Ticket};
 use leasehold::id::{AttemptId, LeaseId};
-use leasehold::json::Writer;
+use leasehold::json::{Json, Writer};
 use leasehold::protocol::Request;
 use leasehold::protocol::wire::WireRequest;
 use leasehold::time::{Instant, Span};
@@ -60,9 +60,12 @@ fn event(json: &mut Writer, event: &Event) {
             kind(json, "failed");
             failure(json, why);
         }
+        Event::Finished => kind(json, "finished"),
         Event::Granted(grant) => {
             kind(json, "granted");
             granted(json, grant.lease, grant.fence);
+            json.number("slot", grant.slot.into());
+            json.number("wanted", grant.wanted.into());
             remaining(json, grant.remaining);
         }
         Event::Jeopardy { remaining } => lasting(json, "jeopardy", *remaining),
@@ -86,6 +89,10 @@ fn event(json: &mut Writer, event: &Event) {
         Event::Safe { remaining } => lasting(json, "safe", *remaining),
         Event::Settled(ticket, outcome) => settled(json, *ticket, outcome.as_ref()),
         Event::Transferred => kind(json, "transferred"),
+        Event::Wanted { waiters } => {
+            kind(json, "wanted");
+            json.number("waiters", u64::from(*waiters));
+        }
     });
 }
 
@@ -118,7 +125,7 @@ fn settled(json: &mut Writer, Ticket(ticket): Ticket, outcome: Result<&Done, &Fa
     json.number("ticket", u64::from(ticket));
     match outcome {
         Err(why) => failure(json, why),
-        Ok(Done::Renewed | Done::Verified) => {}
+        Ok(Done::Entered | Done::Finished | Done::Renewed | Done::Verified) => {}
         Ok(Done::Released(Release::Done)) => json.flag("released", true),
         Ok(Done::Released(Release::NotHeld(why))) => unreleased(json, why.name()),
         Ok(Done::Released(Release::Unconfirmed)) => unreleased(json, UNCONFIRMED),
@@ -147,5 +154,10 @@ fn failure(json: &mut Writer, failure: &Failure) {
     );
     if let Some(retry_after) = failure.retry_after {
         json.number("retryAfterMs", retry_after.as_millis_ceil());
+    }
+    if let Some(finished) = &failure.finished {
+        json.decimal("fence", finished.fence.value());
+        json.number("ageMs", finished.age.as_millis_floor());
+        json.optional("result", finished.result.as_ref().map(Json::as_str));
     }
 }

@@ -1,4 +1,4 @@
-import { Holder } from "#client-wasm";
+import { Holder, Keeping } from "#client-wasm";
 import { acquireAll, type LeaseSet } from "../coordination/lease-set.js";
 import {
   ACQUIRE,
@@ -18,6 +18,7 @@ import {
   type WatchOptions,
 } from "./arguments.js";
 import type { LeaseBackend, WireResponse } from "./backend.js";
+import { callListener } from "./call-listener.js";
 import { argument, callback, optionsOf } from "./check.js";
 import { systemClock } from "./clock.js";
 import { closeAll, closed } from "./close.js";
@@ -31,7 +32,7 @@ import { backendOf } from "./recognise.js";
 import type { Released } from "./released.js";
 import { type RunArguments, run } from "./run.js";
 import { type Kept, type Result, runOnce } from "./run-once.js";
-import { guarded, Session, type SessionTerms, type Surroundings } from "./session.js";
+import { type Environment, Session } from "./session.js";
 import { ambientWaitUntil } from "./wait-until.js";
 import { type CallLimits, onAbort } from "./waiting.js";
 import { list, watch } from "./watch.js";
@@ -47,7 +48,7 @@ const LEASES_BELONG_TO_REQUESTS = globalThis.navigator?.userAgent === "Cloudflar
 
 /** Acquires leases from one host. */
 export class LeaseClient implements AsyncDisposable {
-  readonly #around: Surroundings;
+  readonly #env: Environment;
   readonly #options: LeaseClientOptions;
   readonly #questions: Questions;
   #holder: string | undefined;
@@ -64,15 +65,15 @@ export class LeaseClient implements AsyncDisposable {
     this.#options = settings;
     this.#holder = settings.holder;
     this.#questions = new Questions(host, clock, !LEASES_BELONG_TO_REQUESTS);
-    this.#around = {
+    this.#env = {
       host,
       clock,
       keepProcessAlive,
       held: new Set(),
       open: LEASES_BELONG_TO_REQUESTS ? undefined : new Set(),
-      waitUntil: (promise) => outlive(waitUntil, promise),
-      takeBack: (handle) => outlive(waitUntil, this.#takeBack(handle)),
-      tell: (event) => guarded(() => onEvent?.(event)),
+      waitUntil: (promise) => keepAlive(waitUntil, promise),
+      takeBack: (handle) => keepAlive(waitUntil, this.#takeBack(handle)),
+      tell: (event) => callListener(() => onEvent?.(event)),
     };
   }
 
@@ -157,7 +158,7 @@ export class LeaseClient implements AsyncDisposable {
       ACQUIRE,
       options,
     );
-    return await acquireAll(this, keys, { ...rest, waitMs }, this.#around.clock);
+    return await acquireAll(this, keys, { ...rest, waitMs }, this.#env.clock);
   }
 
   /**
@@ -188,11 +189,12 @@ export class LeaseClient implements AsyncDisposable {
    */
   async resume(handle: LeaseHandle, options?: CallLimits): Promise<Lease> {
     this.#questions.assertOpen();
-    const { id, fence, key, holder, ttlMs } = parseHandle(handle);
+    const { id: lease, fence, ...terms } = parseHandle(handle);
     const { signal, timeoutMs } = optionsOf(LIMITS, options);
-    const settings = { key, holder, ttlMs, waitMs: 0, renew: "auto", timeoutMs };
-    const machine = checked(() => Holder.resume(settings, id, fence));
-    return await this.#sought(new Session(this.#around, machine, settings), signal);
+    const request = JSON.stringify({ ...terms, lease, fence });
+    const keeping = () => new Keeping(true, undefined, undefined, timeoutMs);
+    const machine = checked(() => Holder.resume(request, keeping()));
+    return await this.#sought(new Session(this.#env, machine, terms), signal);
   }
 
   /**
@@ -264,9 +266,7 @@ export class LeaseClient implements AsyncDisposable {
 
   /** The leases of this client that are held now, those left out that were detached. */
   get heldLeases(): readonly Lease[] {
-    return [...this.#around.held].flatMap(({ isTrusted, leases }) =>
-      isTrusted ? [...leases] : [],
-    );
+    return [...this.#env.held].flatMap(({ isTrusted, leases }) => (isTrusted ? [...leases] : []));
   }
 
   /**
@@ -283,7 +283,7 @@ export class LeaseClient implements AsyncDisposable {
    */
   async close(options?: Pick<CallLimits, "timeoutMs">): Promise<Released> {
     const { timeoutMs } = optionsOf(CLOSE, options);
-    const { held, open = held, clock } = this.#around;
+    const { held, open = held, clock } = this.#env;
     this.#questions.close(closed());
     this.#closing ??= closeAll(open, clock, timeoutMs);
     return await this.#closing;
@@ -309,19 +309,19 @@ export class LeaseClient implements AsyncDisposable {
       ...rest
     } = options;
     const { signal, steal, maxHoldMs, timeoutMs } = rest;
-    const limit = limitOf(rest);
-    const terms = { key, holder, ttlMs, waitMs, renew, t1, t2, timeoutMs };
-    const settings = { ...terms, limit, steal, maxHoldMs, fingerprint, reentrant };
-    const own = reentrant ? this.#reenter(settings) : undefined;
-    if (own !== undefined) return own;
-    const machine = checked(() => Holder.acquire(settings));
-    return await this.#sought(new Session(this.#around, machine, settings), signal);
-  }
-
-  /** Another lease of a grant that is held already, if there is one to be shared. */
-  #reenter(wanted: SessionTerms): Lease | undefined {
-    const held = [...this.#around.held].find((session) => session.isSharedBy(wanted));
-    return held?.share();
+    const terms = { key, holder, ttlMs, limit: limitOf(rest), reentrant };
+    if (reentrant) {
+      const own = [...this.#env.held].find((session) => session.isSharedBy(terms));
+      if (own !== undefined) return own.share();
+    }
+    const request = { ...terms, waitMs, steal, fingerprint };
+    const machine = checked(() =>
+      Holder.acquire(
+        JSON.stringify(request),
+        new Keeping(renew === "auto", t1, t2, timeoutMs, maxHoldMs),
+      ),
+    );
+    return await this.#sought(new Session(this.#env, machine, terms), signal);
   }
 
   async #sought(session: Session, signal: AbortSignal | undefined): Promise<Lease> {
@@ -357,7 +357,7 @@ export class LeaseClient implements AsyncDisposable {
   }
 
   #look(): void {
-    const { held } = this.#around;
+    const { held } = this.#env;
     for (const session of [...held]) {
       if (!LEASES_BELONG_TO_REQUESTS) {
         session.look();
@@ -374,12 +374,12 @@ export class LeaseClient implements AsyncDisposable {
 }
 
 /** Has the invocation wait. A `waitUntil` that has lost its context is as good as none given. */
-function outlive(given: LeaseClientOptions["waitUntil"], promise: Promise<unknown>): void {
-  guarded(() => {
+function keepAlive(given: LeaseClientOptions["waitUntil"], promise: Promise<unknown>): void {
+  callListener(() => {
     try {
       (given ?? ambientWaitUntil)?.(promise);
     } catch (error) {
-      if (given === undefined) return; // Outside a request there is nothing to outlive.
+      if (given === undefined) return; // Outside a request there is nothing to keep alive.
       if (ambientWaitUntil === undefined) throw error;
       ambientWaitUntil(promise);
     }

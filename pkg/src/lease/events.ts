@@ -5,6 +5,8 @@ import type { Lease } from "./lease.js";
 export interface LeaseEventMap {
   /** The term was set anew. */
   renewed: LeaseNotice;
+  /** The number of those who wait for the key is another: see {@link Lease.wanted}. */
+  wanted: LeaseNotice;
   /** Renewals have failed for two thirds of the term; the lease is still held. */
   jeopardy: LeaseNotice;
   /** Renewals work again. */
@@ -61,8 +63,15 @@ export type LeaseEvent =
       readonly lease: Lease;
       readonly error: LeaseError;
     }
-  /** The host has it back. */
-  | { readonly type: "released"; readonly key: string; readonly lease: Lease }
+  /** So many wait for the key now. */
+  | {
+      readonly type: "wanted";
+      readonly key: string;
+      readonly lease: Lease;
+      readonly waiters: number;
+    }
+  /** The host has it back, or its result. */
+  | { readonly type: "released" | "finished"; readonly key: string; readonly lease: Lease }
   /** The host did not confirm the release: it had the lease no more, or did not answer. */
   | {
       readonly type: "releasefailed";

@@ -11,7 +11,7 @@ import {
   VALUE,
 } from "./arguments.js";
 import { argument, optionsOf } from "./check.js";
-import { invalid, LeaseError, unattended, withStack } from "./errors.js";
+import { invalid, unattended, withStack } from "./errors.js";
 import type { LeaseEventMap } from "./events.js";
 import type { LeaseHandle } from "./handle.js";
 import type { Json } from "./json.js";
@@ -161,7 +161,7 @@ export class Lease extends EventTarget implements AsyncDisposable {
    * has the reason `reentered`.
    */
   async release(options?: CallLimits): Promise<ReleaseResult> {
-    this.#isReturned ||= this.#session.leave(this);
+    this.#isReturned ||= this.#session.unshare(this);
     const released = this.#isReturned ? REENTERED : this.#session.release();
     return await this.#session.confirmed(released, optionsOf(LIMITS, options));
   }
@@ -211,21 +211,9 @@ export class Lease extends EventTarget implements AsyncDisposable {
   finish(options: FinishOptions): Promise<void> {
     return unattended(this.finish, async () => {
       const { result = "null", keepMs, ...limits } = optionsOf(FINISH, options);
-      this.#assertWhole();
+      this.check();
       await this.#session.finish(result as string, keepMs, limits);
     });
-  }
-
-  /** Throws unless it is the only lease of its grant: what would end it for others is refused. */
-  #assertWhole(): void {
-    this.check();
-    if (this.#session.isShared) {
-      throw new LeaseError(
-        "INVALID",
-        `The lease on ${JSON.stringify(this.key)} is shared by re-entry: release the others first.`,
-        { key: this.key, reason: "reentered" },
-      );
-    }
   }
 
   /**
@@ -244,8 +232,8 @@ export class Lease extends EventTarget implements AsyncDisposable {
     return unattended(this.transfer, async () => {
       argument("toHolder", HOLDER, toHolder);
       const { ttlMs, ...limits } = optionsOf(TERM, options);
-      this.#assertWhole();
-      return await this.#session.transfer(toHolder, ttlMs, limits);
+      this.check();
+      return await this.#session.transfer(toHolder, limits, ttlMs);
     });
   }
 
@@ -260,7 +248,7 @@ export class Lease extends EventTarget implements AsyncDisposable {
    * @throws LeaseError `LOST`.
    */
   detach(): LeaseHandle {
-    this.#assertWhole();
+    this.check();
     return this.#session.detach();
   }
 

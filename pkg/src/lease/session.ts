@@ -1,28 +1,29 @@
 import type { Holder } from "#client-wasm";
 import { ask } from "./ask.js";
 import type { LeaseBackend } from "./backend.js";
+import { callListener } from "./call-listener.js";
 import { type Clock, unref } from "./clock.js";
 import { type Deferred, deferred } from "./deferred.js";
-import {
-  type BackendError,
-  checked,
-  type Failure,
-  invalid,
-  LeaseError,
-  toLeaseError,
-  withStack,
-} from "./errors.js";
-
+import { type BackendError, checked, type Failure, LeaseError, toLeaseError } from "./errors.js";
 import { type LeaseEvent, LeaseNotice } from "./events.js";
 import { failureOf } from "./failure.js";
 import type { LeaseHandle } from "./handle.js";
 import { Lease } from "./lease.js";
+import type {
+  Outcome,
+  OutputEvent,
+  OutputState,
+  Outputs,
+  Refusal,
+  Send,
+  Settled,
+} from "./outputs.js";
+import { done } from "./run-once.js";
 import type { LeaseState, ReleaseResult } from "./state.js";
-import type { Done, Outcome, Send, Step, StepEvent, StepState } from "./step.js";
 import { type CallLimits, limited } from "./waiting.js";
 
 /** What all sessions of a client share. */
-export interface Surroundings {
+export interface Environment {
   readonly host: LeaseBackend;
   readonly clock: Clock;
   readonly keepProcessAlive: boolean;
@@ -38,29 +39,34 @@ export interface Surroundings {
   tell(event: LeaseEvent): void;
 }
 
+/** What a session is about. */
+export interface Terms {
+  readonly key: string;
+  readonly holder: string;
+  /** Length of the terms to come. */
+  readonly ttlMs: number;
+  readonly limit?: number;
+  /** Whether the grant may be shared by re-entry. */
+  readonly reentrant?: boolean;
+}
+
 /**
- * Drives the machine of one lease, from the first attempt to its end: makes the attempts it asks
+ * Drives the machine of one grant, from the first attempt to its end: makes the attempts it asks
  * for, keeps its one timer, and turns its events into promises settled and people told.
  *
  * In each step the state changes first, and code of others runs last: whatever it reads or calls
  * then, it finds the lease as it is.
  */
 export class Session {
-  readonly key: string;
-  readonly holder: string;
-  /** Length of the terms to come, as the handle tells it. */
-  #ttlMs: number;
-  #state: StepState = "acquiring";
-  #id = "";
-  #fence = 0n;
-  #slot = 0;
+  #terms: Terms;
+  #state: OutputState = "acquiring";
+  #grant: { readonly id: string; readonly fence: bigint; readonly slot: number } | undefined;
   #wanted = 0;
-  readonly #terms: SessionTerms;
-  /** The leases of the one grant that are not given back. */
-  readonly #leases = new Set<Lease>();
   #loss: LeaseError | undefined;
+  /** The leases of the grant that are not given back: several by re-entry. */
+  readonly #leases = new Set<Lease>();
 
-  readonly #around: Surroundings;
+  readonly #env: Environment;
   #machine: Holder | undefined;
   #timer: unknown;
   readonly #attempts = new Map<number, AbortController>();
@@ -68,11 +74,11 @@ export class Session {
   #unanswered: BackendError | undefined;
   readonly #ending = new AbortController();
   readonly #closed = deferred<void>();
-  #isOutliving = false;
+  #isKeptAlive = false;
 
   readonly #granted = deferred<Lease>();
   /** Who waits for the outcome of an operation, by its ticket. */
-  readonly #asked = new Map<number, Omit<Deferred<Done>, "promise">>();
+  readonly #asked = new Map<number, Omit<Deferred<Settled>, "promise">>();
   #tickets = 0;
   #release: Promise<ReleaseResult> | undefined;
 
@@ -80,18 +86,15 @@ export class Session {
   readonly #untold: (() => void)[] = [];
   #isTelling = false;
 
-  constructor(around: Surroundings, machine: Holder, terms: SessionTerms) {
-    this.#around = around;
+  constructor(env: Environment, machine: Holder, terms: Terms) {
+    this.#env = env;
     this.#machine = machine;
-    this.key = terms.key;
-    this.holder = terms.holder;
-    this.#ttlMs = terms.ttlMs;
     this.#terms = terms;
   }
 
   /** Sends the first attempt. The promise is of the lease. */
   start(): Promise<Lease> {
-    this.#around.open?.add(this);
+    this.#env.open?.add(this);
     this.#step((machine, monotonic, wall) => machine.start(monotonic, wall));
     return this.#granted.promise;
   }
@@ -135,49 +138,52 @@ export class Session {
 
   /** Whether the term is over without anybody having looked. Changes nothing. */
   get isOverdue(): boolean {
-    const { clock } = this.#around;
+    const { clock } = this.#env;
     return this.#machine?.isOverdue(clock.monotonic(), clock.wall()) ?? false;
   }
 
-  /** The leases of this grant that are not given back. */
-  get leases(): Iterable<Lease> {
-    return this.#leases;
+  get key(): string {
+    return this.#terms.key;
   }
 
-  /** Whether more than one is. */
-  get isShared(): boolean {
-    return this.#leases.size > 1;
+  get holder(): string {
+    return this.#terms.holder;
   }
 
-  /** Whether the grant can be shared by whoever asks like this. */
-  isSharedBy({ key, holder, limit }: SessionTerms): boolean {
-    const own = this.#terms;
-    const isAlike = own.key === key && own.holder === holder && own.limit === limit;
-    return isAlike && own.reentrant === true && this.isTrusted;
-  }
-
-  /** Another lease of this grant. */
-  share(): Lease {
-    const lease = Lease.open(this);
-    this.#leases.add(lease);
-    return lease;
-  }
-
-  /** Gives one of several leases of this grant back. */
-  leave(lease: Lease): boolean {
-    return this.isShared && this.#leases.delete(lease);
+  get fence(): bigint {
+    return this.#grant?.fence ?? 0n;
   }
 
   get slot(): number {
-    return this.#slot;
+    return this.#grant?.slot ?? 0;
   }
 
   get wanted(): number {
     return this.#wanted;
   }
 
-  get fence(): bigint {
-    return this.#fence;
+  /** The leases of the grant that are not given back. */
+  get leases(): readonly Lease[] {
+    return [...this.#leases];
+  }
+
+  /** Whether the grant can be shared by whoever asks like this. */
+  isSharedBy({ key, holder, limit }: Terms): boolean {
+    const own = this.#terms;
+    const isAlike = own.key === key && own.holder === holder && own.limit === limit;
+    return isAlike && own.reentrant === true && this.isTrusted;
+  }
+
+  /** Another lease of the grant. */
+  share(): Lease {
+    const lease = Lease.open(this);
+    this.#leases.add(lease);
+    return lease;
+  }
+
+  /** Gives a lease of the grant back, unless it is the last. */
+  unshare(lease: Lease): boolean {
+    return this.#leases.size > 1 && this.#leases.delete(lease);
   }
 
   get signal(): AbortSignal {
@@ -196,7 +202,7 @@ export class Session {
 
   remainingMs(): number {
     this.look();
-    const { clock } = this.#around;
+    const { clock } = this.#env;
     return this.#machine?.remainingMs(clock.monotonic(), clock.wall()) ?? 0;
   }
 
@@ -205,93 +211,76 @@ export class Session {
     return this.isHeld ? undefined : (this.#loss ?? this.lost(this.#state));
   }
 
-  renew(ttlMs: number | undefined, limits: CallLimits): Promise<void> {
-    return this.#within(limits, () => this.#renew(ttlMs));
+  /** The error for a lease that has ended. */
+  lost(reason: string): LeaseError {
+    return toLeaseError({ code: "LOST", reason }, { key: this.key, fence: this.fence });
   }
 
-  #renew(ttlMs: number | undefined): Promise<void> {
-    return this.#ask(
-      (machine, monotonic, wall, ticket) => {
-        const step: Step = machine.renew(monotonic, wall, ticket, ttlMs);
-        this.#ttlMs = ttlMs ?? this.#ttlMs;
-        return step;
-      },
-      () => {},
-    );
+  async renew(ttlMs: number | undefined, limits: CallLimits): Promise<void> {
+    this.#terms = { ...this.#terms, ttlMs: ttlMs ?? this.#terms.ttlMs };
+    await this.#ask({ operation: "renew", ttlMs }, limits);
   }
 
-  verify(limits: CallLimits): Promise<void> {
-    return this.#within(limits, () => this.#verify());
+  async verify(limits: CallLimits): Promise<void> {
+    await this.#ask({ operation: "verify" }, limits);
   }
 
-  #verify(): Promise<void> {
-    return this.#ask(
-      (machine, monotonic, wall, ticket) => machine.verify(monotonic, wall, ticket),
-      () => {},
-    );
+  /** Without a value, it is deleted. */
+  async setEntry(name: string, value: string | undefined, limits: CallLimits): Promise<void> {
+    await this.#ask({ operation: "entry", name, value }, limits);
+  }
+
+  async finish(result: string, keepMs: number, limits: CallLimits): Promise<void> {
+    this.#assertUnshared();
+    await this.#ask({ operation: "finish", result, keepMs }, limits);
   }
 
   /** What comes of it when nobody waits any more is taken back. */
   async transfer(
     toHolder: string,
-    ttlMs = this.#ttlMs,
-    limits: CallLimits = {},
+    limits: CallLimits,
+    ttlMs = this.#terms.ttlMs,
   ): Promise<LeaseHandle> {
-    let isAwaited = true;
+    this.#assertUnshared();
+    let transferred: Promise<LeaseHandle> | undefined;
+    const transfer = async () => {
+      const done = await this.#settled({ operation: "transfer", toHolder, ttlMs });
+      const { holder = "", lease: id = "", fence = "" } = done;
+      return this.#handleOf({ holder, id, fence, ttlMs });
+    };
     try {
       return await this.#within(limits, () => {
-        const transferred = this.#transfer(toHolder, ttlMs);
-        transferred.then(
-          (handle) => isAwaited || this.#around.takeBack(handle),
-          () => {},
-        );
+        transferred = transfer();
         return transferred;
       });
-    } finally {
-      isAwaited = false;
+    } catch (error) {
+      transferred?.then(this.#env.takeBack, () => {});
+      throw error;
     }
-  }
-
-  #transfer(toHolder: string, toTtlMs: number): Promise<LeaseHandle> {
-    const { key } = this;
-    return this.#ask(
-      (machine, monotonic, wall, ticket) =>
-        machine.transfer(monotonic, wall, ticket, toHolder, toTtlMs),
-      (done) => {
-        const { holder, lease, fence, ttlMs } = done as Required<Done>;
-        return { v: 1, key, holder, id: lease, fence, ttlMs };
-      },
-    );
-  }
-
-  /** Without a value, it is deleted. */
-  setEntry(_name: string, _value: string | undefined, limits: CallLimits): Promise<void> {
-    return this.#within(limits, () => Promise.reject(invalid("setEntry", "is not served yet")));
-  }
-
-  finish(_result: string, _keepMs: number, limits: CallLimits): Promise<void> {
-    return this.#within(limits, () => Promise.reject(invalid("finish", "is not served yet")));
-  }
-
-  #within<T>(limits: CallLimits, begin: () => Promise<T>): Promise<T> {
-    return limited(begin, limits, this.#around.clock, () => {
-      throw this.#error({ code: "UNAVAILABLE", reason: "no-answer" });
-    });
   }
 
   detach(): LeaseHandle {
-    const why = this.notHeld();
-    if (why !== undefined) {
-      throw withStack(why);
-    }
+    this.#assertUnshared();
     this.#step((machine, monotonic, wall) => machine.detach(monotonic, wall));
-    return this.#handle;
+    const { holder, ttlMs } = this.#terms;
+    return this.#handleOf({
+      holder,
+      id: this.#grant?.id ?? "",
+      fence: String(this.fence),
+      ttlMs,
+    });
   }
 
-  get #handle(): LeaseHandle {
-    const { key, holder } = this;
-    const fence = String(this.#fence);
-    return { v: 1, key, holder, id: this.#id, fence, ttlMs: this.#ttlMs };
+  #handleOf(parts: Omit<LeaseHandle, "v" | "key">): LeaseHandle {
+    return { v: 1, key: this.key, ...parts };
+  }
+
+  /** What would end the lease for others is refused. */
+  #assertUnshared(): void {
+    if (this.#leases.size > 1) {
+      const message = "Others share it by re-entry: release their leases first.";
+      throw this.#error({ code: "INVALID", reason: "reentered", message });
+    }
   }
 
   release(): Promise<ReleaseResult> {
@@ -299,42 +288,45 @@ export class Session {
     return this.#release;
   }
 
-  /** How the release ended, as far as its caller waits for that. */
-  confirmed(release: Promise<ReleaseResult>, limits: CallLimits): Promise<ReleaseResult> {
-    const { clock } = this.#around;
-    // A release never rejects, so that what does is the caller's own end of the waiting.
-    return limited(
-      () => release,
-      limits,
-      clock,
-      () => UNCONFIRMED,
-    ).catch(() => UNCONFIRMED);
-  }
-
   async #giveBack(): Promise<ReleaseResult> {
     try {
-      return await this.#ask(
-        (machine, monotonic, wall, ticket) => machine.release(monotonic, wall, ticket),
-        ({ released = false, reason }) =>
-          reason === undefined ? { released } : { released, reason },
-      );
+      const { released = false, reason } = await this.#settled({ operation: "release" });
+      return reason === undefined ? { released } : { released, reason };
     } catch (error) {
       return { released: false, reason: String((error as LeaseError).reason) };
     }
   }
 
-  /** Gives the machine something to do; the outcome is what `present` makes of it. */
-  #ask<T>(input: Asking, present: (done: Done) => T): Promise<T> {
-    const { promise, resolve, reject } = deferred<T>();
+  /** How the release ended, as far as its caller waits for that. */
+  async confirmed(release: Promise<ReleaseResult>, limits: CallLimits): Promise<ReleaseResult> {
+    // A release never rejects, so that what does is the caller's own end of the waiting.
+    return await this.#within(limits, () => release).catch(() => UNCONFIRMED);
+  }
+
+  /** Has the machine do something; its outcome, as far as the caller waits for that. */
+  async #ask(asked: Asked, limits: CallLimits): Promise<Settled> {
+    return await this.#within(limits, () => this.#settled(asked));
+  }
+
+  #within<T>(limits: CallLimits, begin: () => Promise<T>): Promise<T> {
+    return limited(begin, limits, this.#env.clock, () => {
+      throw this.#error({ code: "UNAVAILABLE", reason: "no-answer" });
+    });
+  }
+
+  /** Has the machine do something, and waits until it is settled. */
+  #settled(asked: Asked): Promise<Settled> {
+    const { promise, resolve, reject } = deferred<Settled>();
     if (this.#machine === undefined) {
       reject(this.#loss ?? this.lost(this.#state));
       return promise;
     }
     this.#tickets += 1;
     const ticket = this.#tickets;
-    this.#asked.set(ticket, { resolve: (done) => resolve(present(done)), reject });
+    this.#asked.set(ticket, { resolve, reject });
     try {
-      this.#step((machine, monotonic, wall) => input(machine, monotonic, wall, ticket));
+      const text = JSON.stringify(asked);
+      this.#step((machine, monotonic, wall) => machine.ask(monotonic, wall, ticket, text));
     } catch (error) {
       this.#asked.delete(ticket);
       reject(error);
@@ -349,8 +341,8 @@ export class Session {
   }
 
   /** What the machine wants done. Throws if it calls an argument bad. */
-  #run(machine: Holder, input: Input): Step {
-    const { clock } = this.#around;
+  #run(machine: Holder, input: Input): Outputs {
+    const { clock } = this.#env;
     try {
       return checked(() => input(machine, clock.monotonic(), clock.wall()));
     } catch (error) {
@@ -362,9 +354,9 @@ export class Session {
       this.#unanswered = failureOf(error, "The client");
       const { reason } = BROKEN;
       const isNew = this.#state === "acquiring";
-      const end: StepEvent = isNew ? { type: "failed", ...BROKEN } : { type: "lost", reason };
+      const end: OutputEvent = isNew ? { type: "failed", ...BROKEN } : { type: "lost", reason };
       const settled = [...this.#asked.keys()].map(
-        (ticket): StepEvent => ({ type: "settled", ticket, ...BROKEN }),
+        (ticket): OutputEvent => ({ type: "settled", ticket, ...BROKEN }),
       );
       const drops = [...this.#attempts.keys()];
       const events = [end, ...settled, { type: "closed" } as const];
@@ -372,48 +364,54 @@ export class Session {
     }
   }
 
-  #apply(step: Step): void {
-    this.#become(step.state);
-    const lost = step.events.find((event) => event.type === "lost");
+  #apply({ state, sends, drops, events, wakeInMs }: Outputs): void {
+    this.#become(state);
+    const lost = events.find((event) => event.type === "lost");
     if (lost !== undefined) {
       this.#loss = this.lost(lost.reason);
     }
-    for (const event of step.events) {
+    for (const event of events) {
       this.#take(event);
     }
-    this.#arm(step.wakeInMs);
-    this.#outlive();
+    this.#arm(wakeInMs);
+    this.#keepAlive();
     // From here on code of others runs.
     if (lost !== undefined) {
-      guarded(() => this.#ending.abort(this.#loss));
+      callListener(() => this.#ending.abort(this.#loss));
     }
-    for (const attempt of step.drops) {
+    for (const attempt of drops) {
       this.#drop(attempt);
     }
-    for (const send of step.sends) {
+    for (const send of sends) {
       this.#send(send);
     }
     this.#tellAll();
   }
 
-  #become(state: StepState): void {
+  #become(state: OutputState): void {
     this.#state = state;
     if (state === "held" || state === "detached") {
-      this.#around.held.add(this);
+      this.#env.held.add(this);
     } else {
-      this.#around.held.delete(this);
+      this.#env.held.delete(this);
     }
   }
 
-  #take(event: StepEvent): void {
+  #take(event: OutputEvent): void {
     const { key } = this;
     switch (event.type) {
-      case "granted":
-        this.#hold(event.lease, event.fence, event.remainingMs);
+      case "granted": {
+        const { lease: id, fence, slot, wanted, remainingMs } = event;
+        this.#wanted = wanted;
+        this.#grant = { id, fence: BigInt(fence), slot };
+        const lease = this.share();
+        this.#granted.resolve(lease);
+        this.#say({ type: "granted", key, lease, remainingMs });
         break;
+      }
       case "failed":
         if (event.code !== "ABORTED") {
-          const error = this.#error(event as Failure);
+          const error = this.#refusal(event as Failure & Refusal);
           this.#granted.reject(error);
           this.#say({ type: "failed", key, error });
         }
@@ -425,44 +423,37 @@ export class Session {
       case "jeopardy":
       case "safe": {
         const { type, remainingMs } = event;
-        this.#notify(
-          () => new LeaseNotice(type, remainingMs),
-          (lease) => ({
-            type,
-            key,
-            lease,
-            remainingMs,
-          }),
-        );
+        const notice = () => new LeaseNotice(type, remainingMs);
+        this.#notify(notice, (lease) => ({ type, key, lease, remainingMs }));
+        break;
+      }
+      case "wanted": {
+        const { type, waiters } = event;
+        this.#wanted = waiters;
+        const notice = () => new LeaseNotice(type, this.remainingMs());
+        this.#notify(notice, (lease) => ({ type, key, lease, waiters }));
         break;
       }
       case "renewfailed": {
         const { type, remainingMs } = event;
         const error = this.#error(event);
-        this.#notify(
-          () => new LeaseNotice(type, remainingMs, error),
-          (lease) => ({
-            type,
-            key,
-            lease,
-            remainingMs,
-            error,
-          }),
-        );
+        const notice = () => new LeaseNotice(type, remainingMs, error);
+        this.#notify(notice, (lease) => ({ type, key, lease, remainingMs, error }));
         break;
       }
       case "lost": {
         const { type } = event;
         const error = this.#loss ?? this.lost(event.reason);
-        this.#notify(
-          () => new LeaseNotice(type, 0, error),
-          (lease) => ({ type, key, lease, error }),
-        );
+        const notice = () => new LeaseNotice(type, 0, error);
+        this.#notify(notice, (lease) => ({ type, key, lease, error }));
         break;
       }
       case "released":
-        this.#notify(undefined, (lease) => ({ type: "released", key, lease }));
+      case "finished": {
+        const { type } = event;
+        this.#notify(undefined, (lease) => ({ type, key, lease }));
         break;
+      }
       case "releasefailed": {
         const { type, reason } = event;
         const code = reason === "unconfirmed" ? "UNAVAILABLE" : "LOST";
@@ -478,18 +469,10 @@ export class Session {
       case "closed":
         this.#machine?.free();
         this.#machine = undefined;
-        this.#around.open?.delete(this);
+        this.#env.open?.delete(this);
         this.#closed.resolve();
         break;
     }
-  }
-
-  #hold(id: string, fence: string, remainingMs: number): void {
-    const lease = this.share();
-    this.#id = id;
-    this.#fence = BigInt(fence);
-    this.#granted.resolve(lease);
-    this.#say({ type: "granted", key: this.key, lease, remainingMs });
   }
 
   #settle(ticket: number, outcome: Outcome): void {
@@ -502,6 +485,19 @@ export class Session {
     }
   }
 
+  /** Why there is no lease. */
+  #refusal(failure: Failure & Refusal): LeaseError {
+    const { fence, ageMs = 0, result = "null" } = failure;
+    if (failure.code === "DONE" && fence !== undefined) {
+      return done(this.key, { fence, ageMs, result });
+    }
+    const isHeld = failure.code === "HELD" || failure.code === "TIMEOUT";
+    const isOwn = ({ key, isTrusted }: Session) => key === this.key && isTrusted;
+    return this.#error(
+      isHeld && [...this.#env.held].some(isOwn) ? { ...failure, reason: "own-lease" } : failure,
+    );
+  }
+
   #error(failure: Failure): LeaseError {
     if (failure.code === "LOST" && this.#loss !== undefined) {
       return this.#loss;
@@ -509,26 +505,11 @@ export class Session {
     const verdict = this.#unanswered?.verdict;
     const isCause = failure.code === "UNAVAILABLE" || failure.reason === verdict?.reason;
     const cause = isCause ? this.#unanswered : undefined;
-    const fence = this.#fence === 0n ? undefined : this.#fence;
-    return toLeaseError(this.#known(failure), { key: this.key, fence, cause });
-  }
-
-  /** Says so where the other holder is this very client. */
-  #known(failure: Failure): Failure {
-    const isHeld = failure.code === "HELD" || failure.code === "TIMEOUT";
-    const isOwn = ({ key, isTrusted }: Session) => key === this.key && isTrusted;
-    return isHeld && [...this.#around.held].some(isOwn)
-      ? { ...failure, reason: "own-lease" }
-      : failure;
-  }
-
-  /** The error that says so. */
-  lost(reason: string): LeaseError {
-    return toLeaseError({ code: "LOST", reason }, { key: this.key, fence: this.#fence });
+    return toLeaseError(failure, { key: this.key, fence: this.#grant?.fence, cause });
   }
 
   #arm(ms: number | undefined): void {
-    const { clock, keepProcessAlive } = this.#around;
+    const { clock, keepProcessAlive } = this.#env;
     if (this.#timer !== undefined) {
       clock.clearTimeout(this.#timer);
       this.#timer = undefined;
@@ -551,12 +532,12 @@ export class Session {
   }
 
   /** Has the invocation wait for what goes on after the lease, or the wait for it, has ended. */
-  #outlive(): void {
+  #keepAlive(): void {
     const isOver =
       this.#state !== "acquiring" && this.#state !== "held" && this.#state !== "detached";
-    if (isOver && !this.#isOutliving && this.#machine !== undefined) {
-      this.#isOutliving = true;
-      this.#around.waitUntil(this.#closed.promise);
+    if (isOver && !this.#isKeptAlive && this.#machine !== undefined) {
+      this.#isKeptAlive = true;
+      this.#env.waitUntil(this.#closed.promise);
     }
   }
 
@@ -564,22 +545,20 @@ export class Session {
     const controller = new AbortController();
     this.#attempts.set(attempt, controller);
     const { signal } = controller;
-    const resending = () => this.#resent(attempt);
-    const { host, clock } = this.#around;
+    const resending = () => {
+      this.#step((machine, monotonic, wall) => machine.resent(monotonic, wall, attempt));
+    };
+    const { host, clock } = this.#env;
     ask(host, request, { signal, timeoutMs, rebind, clock, resending }).then(
       (response) => this.#answered(attempt, response),
       (error: BackendError) => this.#failed(attempt, error),
     );
   }
 
-  #resent(attempt: number): void {
-    this.#step((machine, monotonic, wall) => machine.resent(monotonic, wall, attempt));
-  }
-
   #drop(attempt: number): void {
     const controller = this.#attempts.get(attempt);
     this.#attempts.delete(attempt);
-    guarded(() => controller?.abort());
+    callListener(() => controller?.abort());
   }
 
   #answered(attempt: number, response: string): void {
@@ -593,8 +572,7 @@ export class Session {
     }
     const { delivery, retryAfterMs, verdict, message } = error;
     if (verdict !== undefined) {
-      const refusal = { v: 1, outcome: "refused", ...verdict, message };
-      this.#answered(attempt, JSON.stringify(refusal));
+      this.#answered(attempt, JSON.stringify({ v: 1, outcome: "refused", ...verdict, message }));
       return;
     }
     this.#attempts.delete(attempt);
@@ -605,13 +583,15 @@ export class Session {
 
   #notify(notice: (() => LeaseNotice) | undefined, describe: (lease: Lease) => LeaseEvent): void {
     for (const lease of this.#leases) {
-      this.#untold.push(() => notice && lease.dispatchEvent(notice()));
+      if (notice !== undefined) {
+        this.#untold.push(() => lease.dispatchEvent(notice()));
+      }
       this.#say(describe(lease));
     }
   }
 
   #say(event: LeaseEvent): void {
-    this.#untold.push(() => this.#around.tell(event));
+    this.#untold.push(() => this.#env.tell(event));
   }
 
   /** Steps taken from within a listener add to the line; the outermost tells. */
@@ -621,35 +601,25 @@ export class Session {
     }
     this.#isTelling = true;
     for (let tell = this.#untold.shift(); tell !== undefined; tell = this.#untold.shift()) {
-      guarded(tell);
+      callListener(tell);
     }
     this.#isTelling = false;
   }
 }
 
-/** What a session is about. */
-export interface SessionTerms {
-  readonly key: string;
-  readonly holder: string;
-  readonly ttlMs: number;
-  readonly limit?: number;
-  /** Whether the grant may be shared by re-entry. */
-  readonly reentrant?: boolean;
+type Input = (machine: Holder, monotonic: number, wall: number) => Outputs;
+
+/** What the machine is asked to do, as a request without what the machine knows. */
+interface Asked {
+  readonly operation: "entry" | "finish" | "release" | "renew" | "transfer" | "verify";
+  readonly ttlMs?: number | undefined;
+  readonly toHolder?: string;
+  readonly name?: string;
+  readonly value?: string | undefined;
+  readonly result?: string;
+  readonly keepMs?: number;
 }
-
-type Input = (machine: Holder, monotonic: number, wall: number) => Step;
-
-type Asking = (machine: Holder, monotonic: number, wall: number, ticket: number) => Step;
 
 const BROKEN = { code: "UNAVAILABLE", reason: "internal-error" } as const;
 
 const UNCONFIRMED = { released: false, reason: "unconfirmed" } as const;
-
-/** Runs code of others, whose exceptions are not ours to die of. */
-export function guarded(call: () => void): void {
-  try {
-    call();
-  } catch (error) {
-    console.error("leasehold: a listener threw", error);
-  }
-}

@@ -1,5 +1,12 @@
 /** Where a lease stands. */
-export type LeaseState = "held" | "releasing" | "released" | "transferred" | "detached" | "lost";
+export type LeaseState =
+  | "held"
+  | "releasing"
+  | "released"
+  | "finished"
+  | "transferred"
+  | "detached"
+  | "lost";
 
 /** How a release ended. */
 export interface ReleaseResult {

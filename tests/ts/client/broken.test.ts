@@ -42,7 +42,7 @@ test("a trap in a call fails that call and whatever else is awaited", async () =
   const { clock, client } = bench();
   const lease = await within(clock, 20, client.acquire("k", { ttlMs: 1_000 }));
   const verified = follow(lease.verify());
-  holder.holder_renew = trap;
+  holder.holder_ask = trap;
   const renewed = follow(lease.renew());
   await clock.advance(10);
   for (const standing of [verified, renewed]) {

@@ -34,12 +34,14 @@ function hanging(host: LeaseBackend, operation: string): LeaseBackend {
 export function contract(name: string, start: () => Promise<Subject>): void {
   describe(`Mastra's lease provider: ${name}`, { concurrency: 4 }, () => {
     let subject: Subject;
-    let [one, two]: LeaseProvider[] = [] as unknown as [LeaseProvider, LeaseProvider];
+    let one: LeaseProvider;
+    let two: LeaseProvider;
     const provider = (host = subject.carrier()) =>
       leaseProvider(new LeaseClient(host), { secret: SECRET });
     before(async () => {
       subject = await start();
-      [one, two] = [provider(), provider()];
+      one = provider();
+      two = provider();
     });
     after(() => subject.close?.());
 

@@ -158,7 +158,10 @@ export function tell(event: LeaseEvent): string {
     case "lost":
     case "releasefailed":
       return event.error.message;
+    case "wanted":
+      return `${event.waiters}`;
     case "released":
+    case "finished":
       return event.key;
     case "failed":
       return String(event.error);

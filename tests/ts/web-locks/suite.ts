@@ -55,7 +55,8 @@ export function suite(
     test(what, { skip: but.includes(what) }, run);
   describe(`Web Locks: ${title}`, () => {
     let pair: Pair;
-    let [one, other]: Locks[] = [] as unknown as [Locks, Locks];
+    let one: Locks;
+    let other: Locks;
     before(async () => {
       pair = await start();
       ({ one, other } = pair);

@@ -303,6 +303,8 @@ fn input_kind(input: &Input) -> &'static str {
         Input::Cancel => "cancel",
         Input::Detach => "detach",
         Input::Resent(_) => "resent",
+        Input::Ask(_, Ask::Entry { .. }) => "entry",
+        Input::Ask(_, Ask::Finish { .. }) => "finish",
         Input::Ask(_, Ask::Release) => "release",
         Input::Ask(_, Ask::Renew(_)) => "renew",
         Input::Ask(_, Ask::Transfer { .. }) => "transfer",
@@ -323,6 +325,7 @@ fn event_kind(event: &Event) -> &'static str {
     match event {
         Event::Closed => "closed",
         Event::Failed(failure) => failure.code.name(),
+        Event::Finished => "finished",
         Event::Granted(_) => "granted",
         Event::Jeopardy { .. } => "jeopardy",
         Event::Lost(_) => "lost",
@@ -331,11 +334,14 @@ fn event_kind(event: &Event) -> &'static str {
         Event::RenewFailed { .. } => "renew failed",
         Event::Renewed { .. } => "renewed",
         Event::Safe { .. } => "safe",
+        Event::Settled(_, Ok(Done::Entered)) => "entry done",
+        Event::Settled(_, Ok(Done::Finished)) => "finish done",
         Event::Settled(_, Ok(Done::Released(_))) => "release done",
         Event::Settled(_, Ok(Done::Renewed)) => "renew done",
         Event::Settled(_, Ok(Done::Transferred(_))) => "transfer done",
         Event::Settled(_, Ok(Done::Verified)) => "verify done",
         Event::Settled(_, Err(failure)) => failure.code.name(),
         Event::Transferred => "transferred",
+        Event::Wanted { .. } => "wanted",
     }
 }

@@ -61,13 +61,15 @@ impl Terminal {
             Event::Failed(_) => !self.over && !self.granted,
             Event::Granted(_) => !self.over && !self.granted,
             Event::Queued { .. } => !self.over && !self.granted,
-            Event::Lost(_)
+            Event::Finished
+            | Event::Lost(_)
             | Event::Released(_)
             | Event::Transferred
             | Event::Jeopardy { .. }
             | Event::RenewFailed { .. }
             | Event::Renewed { .. }
-            | Event::Safe { .. } => self.granted && !self.over,
+            | Event::Safe { .. }
+            | Event::Wanted { .. } => self.granted && !self.over,
             Event::Settled(ticket, outcome) => {
                 let waited = self.asked.remove(ticket);
                 // Whoever asks after the end is told so.
@@ -82,7 +84,11 @@ impl Terminal {
         self.closed |= matches!(event, Event::Closed);
         self.over |= matches!(
             event,
-            Event::Failed(_) | Event::Lost(_) | Event::Released(_) | Event::Transferred
+            Event::Failed(_)
+                | Event::Finished
+                | Event::Lost(_)
+                | Event::Released(_)
+                | Event::Transferred
         );
         Ok(())
     }

@@ -1,9 +1,9 @@
-//! Handing a lease over to a successor.
+//! Ending a lease in favour of a successor, or of a result.
 
 use alloc::boxed::Box;
 
 use crate::id::AttemptId;
-use crate::protocol::{Ended, Granted, Operation, Response, Transfer};
+use crate::protocol::{Credential, Ended, Finish, Granted, Operation, Response, Transfer};
 
 use super::TransportFailure;
 use super::config::Config;
@@ -11,48 +11,108 @@ use super::context::Context;
 use super::errand::Errand;
 use super::event::{Done, Event, Failure, LossReason, Successor};
 use super::held::Held;
+use super::state::State;
 use super::tickets::{Ticket, Tickets};
 use super::timers::Timer;
 
-/// A lease on its way to a successor. Nobody holds it meanwhile; it is renewed as before, in case
-/// that it comes back.
-pub(super) struct Transferring {
+/// A lease on its way out. Nobody holds it meanwhile; it is renewed as before, in case that it comes
+/// back.
+pub(super) struct Parting {
     errand: Errand,
-    transfer: Transfer,
+    way: Way,
     ticket: Ticket,
     pub held: Box<Held>,
     /// Who wants it released if it comes back.
     release: Tickets,
 }
 
-/// What follows from a step of a transfer.
+/// What it ends for.
+pub(super) enum Way {
+    Finish(Finish),
+    Transfer(Transfer),
+}
+
+impl Way {
+    fn operation(&self) -> Operation {
+        match self {
+            Self::Finish(finish) => Operation::Finish(finish.clone()),
+            Self::Transfer(transfer) => Operation::Transfer(transfer.clone()),
+        }
+    }
+
+    fn credential(&self) -> Credential {
+        match self {
+            Self::Finish(finish) => finish.credential,
+            Self::Transfer(transfer) => transfer.credential,
+        }
+    }
+
+    /// What the answer says was done, if it is the answer to this.
+    fn done(&self, response: &Response) -> Option<Done> {
+        let own = self.credential().fence;
+        match (self, response) {
+            (Self::Finish(_), Response::Finished { about }) if *about == own => {
+                Some(Done::Finished)
+            }
+            // Nobody else could have: an earlier attempt did, and its answer was lost.
+            (
+                Self::Finish(_),
+                Response::NotHolder {
+                    about,
+                    ended: Ended::Finished,
+                    ..
+                },
+            ) if *about == own => Some(Done::Finished),
+            (Self::Transfer(transfer), Response::Granted(granted))
+                if is_ours(transfer, granted) =>
+            {
+                Some(Done::Transferred(Successor {
+                    holder: transfer.successor.clone(),
+                    lease: transfer.lease,
+                    fence: granted.fence,
+                    ttl: transfer.ttl,
+                }))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Whether this is the grant that the transfer asked for.
+fn is_ours(transfer: &Transfer, granted: &Granted) -> bool {
+    granted.lease == transfer.lease
+        && Some(granted.fence) > transfer.credential.fence
+        && granted.ttl <= transfer.ttl
+}
+
+/// What follows from a step.
 pub(super) enum Next {
     /// Nothing yet.
     Wait,
-    /// The transfer has not happened, for this reason: the lease stays with its holder.
+    /// It has not happened, for this reason: the lease stays with its holder.
     Back(Failure),
-    /// The lease is the successor's.
-    Gone(Successor),
+    /// It has happened.
+    Gone(Done),
     /// The lease has ended.
     Lost(Failure, LossReason),
-    /// The transfer may have happened or may still do.
+    /// It may have happened or may still do.
     InDoubt(Failure),
 }
 
-impl Transferring {
+impl Parting {
     pub fn start(
         config: &Config,
         ctx: &mut Context,
         mut held: Box<Held>,
         ticket: Ticket,
-        transfer: Transfer,
+        way: Way,
     ) -> Self {
         held.go_out(ctx);
-        let errand = Errand::start(config, ctx, Operation::Transfer(transfer.clone()));
+        let errand = Errand::start(config, ctx, way.operation());
         ctx.timers.set(Timer::Attempt, errand.due());
         Self {
             errand,
-            transfer,
+            way,
             ticket,
             held,
             release: Tickets::default(),
@@ -65,7 +125,7 @@ impl Transferring {
     }
 
     /// Takes an answer. One to a renewal may lengthen the term that the lease comes back to; that it
-    /// is not held any more decides nothing, since the transfer may be what has ended it.
+    /// is not held any more decides nothing, since this may be what has ended it.
     pub fn answered(
         &mut self,
         config: &Config,
@@ -77,17 +137,12 @@ impl Transferring {
             self.held.answered(config, ctx, attempt, response);
             return Next::Wait;
         }
-        let own = self.transfer.credential.fence;
+        if let Some(done) = self.way.done(&response) {
+            return Next::Gone(done);
+        }
+        let own = self.way.credential().fence;
         match response {
             response if !self.errand.is_settled_by(ctx, &response) => {}
-            Response::Granted(granted) if self.is_ours(&granted) => {
-                return Next::Gone(Successor {
-                    holder: self.transfer.successor.clone(),
-                    lease: self.transfer.lease,
-                    fence: granted.fence,
-                    ttl: self.transfer.ttl,
-                });
-            }
             Response::NotHolder { about, ended, .. } if about == own => {
                 let reason = LossReason::NotHolder(ended);
                 return Next::Lost(super::lost(ended.name()), reason);
@@ -99,13 +154,6 @@ impl Transferring {
         }
         ctx.timers.set(Timer::Attempt, self.errand.due());
         Next::Wait
-    }
-
-    /// Whether this is the grant that the transfer asked for.
-    fn is_ours(&self, granted: &Granted) -> bool {
-        granted.lease == self.transfer.lease
-            && Some(granted.fence) > self.transfer.credential.fence
-            && granted.ttl <= self.transfer.ttl
     }
 
     /// Takes note of an attempt that failed.
@@ -136,32 +184,37 @@ impl Transferring {
         Next::InDoubt(Failure::unavailable("no-answer", None))
     }
 
-    /// The transfer has not happened: the lease, if its term is not over, and who wants it released.
+    /// It has not happened: the lease, if its term is not over, and who wants it released.
     pub fn come_back(
         mut self,
         ctx: &mut Context,
         failure: Failure,
-    ) -> Option<(Box<Held>, Tickets)> {
+    ) -> Result<(Box<Held>, Tickets), LossReason> {
         self.errand.abandon(ctx);
         ctx.timers.stop(Timer::Attempt);
         ctx.emit(Event::Settled(self.ticket, Err(failure)));
         if self.held.ends() > ctx.now {
             self.held.come_back(ctx);
-            return Some((self.held, self.release));
+            return Ok((self.held, self.release));
         }
-        Self::lose(ctx, *self.held, self.release, LossReason::Expired);
-        None
+        let reason = self.held.end_reason();
+        Self::lose(ctx, *self.held, self.release, reason);
+        Err(reason)
     }
 
-    /// The lease is the successor's.
-    pub fn succeed(mut self, ctx: &mut Context, successor: Successor) {
+    /// It has happened: where the lease stands now.
+    pub fn succeed(mut self, ctx: &mut Context, done: Done) -> State {
         self.errand.abandon(ctx);
-        ctx.emit(Event::Transferred);
-        let done = Done::Transferred(successor);
+        let (event, state) = match self.way {
+            Way::Finish(_) => (Event::Finished, State::Finished),
+            Way::Transfer(_) => (Event::Transferred, State::Transferred),
+        };
+        ctx.emit(event);
         ctx.emit(Event::Settled(self.ticket, Ok(done)));
-        let why = super::lost("transferred");
+        let why = super::lost(state.name());
         self.held.end(ctx, &why);
         self.release.settle(ctx, &Err(why));
+        state
     }
 
     /// The lease is lost.
@@ -171,18 +224,16 @@ impl Transferring {
         Self::lose(ctx, *self.held, self.release, reason);
     }
 
-    /// The transfer may have happened or may still do. Nobody has learnt the successor's id, so the
-    /// transfer and the lease itself have to be taken back.
+    /// It may have happened or may still do. The lease has to be taken back, and a transfer, too:
+    /// nobody has learnt the successor's id.
     pub fn take_back(self, config: &Config, ctx: &mut Context, failure: Failure) {
-        let release = Operation::Release(self.transfer.credential);
-        let requests = [
-            super::request(config, self.errand.op(), Operation::Cancel),
-            super::request(config, ctx.next_op(), release),
-        ];
-        self.fail(ctx, failure, LossReason::NotHolder(Ended::Unknown));
-        for request in requests {
-            ctx.leave_behind(request);
+        let release = Operation::Release(self.way.credential());
+        if let Way::Transfer(_) = self.way {
+            ctx.leave_behind(super::request(config, self.errand.op(), Operation::Cancel));
         }
+        let op = ctx.next_op();
+        ctx.leave_behind(super::request(config, op, release));
+        self.fail(ctx, failure, LossReason::NotHolder(Ended::Unknown));
     }
 
     fn lose(ctx: &mut Context, held: Held, release: Tickets, reason: LossReason) {

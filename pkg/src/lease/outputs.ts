@@ -3,13 +3,13 @@ import type { Failure } from "./errors.js";
 import type { LeaseState } from "./state.js";
 
 /** What the core wants done after one input. */
-export interface Step {
+export interface Outputs {
   /** Where the lease stands now. */
-  readonly state: StepState;
+  readonly state: OutputState;
   readonly sends: readonly Send[];
   /** Attempts whose answers are no longer awaited. */
   readonly drops: readonly number[];
-  readonly events: readonly StepEvent[];
+  readonly events: readonly OutputEvent[];
   /** When to come back with `wake`; without it there is nothing to come back for. */
   readonly wakeInMs?: number;
 }
@@ -23,13 +23,19 @@ export interface Send {
 }
 
 /** Where a lease stands, from the first attempt on. */
-export type StepState = LeaseState | "acquiring" | "failed";
+export type OutputState = LeaseState | "acquiring" | "failed";
 
-/** `ABORTED` is the caller's own doing and reaches nobody as a code. */
-type StepFailure = Omit<Failure, "code"> & { readonly code: Failure["code"] | "ABORTED" };
+/** Why there is no lease. */
+export interface Refusal extends Omit<Failure, "code"> {
+  /** `ABORTED` is the caller's own doing and reaches nobody as a code. */
+  readonly code: Failure["code"] | "ABORTED";
+  /** `DONE`: the fence under which the work was done, and its result as JSON. */
+  readonly fence?: string;
+  readonly result?: string;
+}
 
 /** What an operation has done that was asked for. */
-export interface Done {
+export interface Settled {
   /** A release: whether the host has the lease back; why not. */
   readonly released?: boolean;
   readonly reason?: string;
@@ -40,24 +46,26 @@ export interface Done {
   readonly ttlMs?: number;
 }
 
-/** Without a code, the operation went well. */
-export type Outcome = Failure | ({ readonly code?: undefined } & Done);
+/** How an operation has ended that was asked for. */
+export type Outcome = (Settled & { readonly code?: undefined }) | Failure;
 
 /** Something that happened to the lease. */
-export type StepEvent =
+export type OutputEvent =
   | { readonly type: "closed" }
-  | ({ readonly type: "failed" } & StepFailure)
+  | ({ readonly type: "failed" } & Refusal)
   | {
       readonly type: "granted";
       readonly lease: string;
       readonly fence: string;
+      readonly slot: number;
+      readonly wanted: number;
       readonly remainingMs: number;
     }
   | { readonly type: "jeopardy" | "renewed" | "safe"; readonly remainingMs: number }
   | { readonly type: "lost"; readonly reason: string }
   | { readonly type: "queued"; readonly ahead: number }
-  | { readonly type: "released" }
+  | { readonly type: "finished" | "released" | "transferred" }
   | { readonly type: "releasefailed"; readonly reason: string }
   | ({ readonly type: "renewfailed"; readonly remainingMs: number } & Failure)
   | ({ readonly type: "settled"; readonly ticket: number } & Outcome)
-  | { readonly type: "transferred" };
+  | { readonly type: "wanted"; readonly waiters: number };

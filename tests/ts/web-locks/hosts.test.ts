@@ -22,16 +22,14 @@ suite("memory", async () => {
 suite("Redis over REST", async () => {
   const server = await RedisServer.start();
   const { port } = server;
-  const { url, token, close } = await RestEndpoint.start({
-    redis: { port },
-    supportsKeyLocking: true,
-  });
+  const endpoint = await RestEndpoint.start({ redis: { port }, supportsKeyLocking: true });
+  const { url, token } = endpoint;
   const manager = () => new LockManager(new LeaseClient(upstash({ url, token })), { ttlMs });
   return {
     one: manager(),
     other: manager(),
     close: async () => {
-      await close();
+      await endpoint.close();
       await server.close();
     },
   };

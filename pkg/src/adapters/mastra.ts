@@ -88,12 +88,11 @@ export function leaseProvider(
       const [asked, holder, ttl] = [await keyFor(key), holderOf(owner), termOf(ttlMs)];
       const patient = patience(ttl);
       for (;;) {
-        const grant = await patient.ask((limits) =>
+        const answer = await patient.ask((limits) =>
           named.acquire(asked, holder, { ttlMs: ttl, ...limits }),
         );
-        if (grant !== undefined) return { acquired: true, owner };
-        const other = await patient.ask((limits) => named.owner(asked, limits));
-        if (other !== undefined) return { acquired: false, owner: ownerOf(other.owner) };
+        if (answer.granted) return { acquired: true, owner };
+        if (answer.owner !== undefined) return { acquired: false, owner: ownerOf(answer.owner) };
         // A refusal without an owner would have Mastra lose a message.
         if (!(await patient.pause()))
           throw new LeaseError("UNAVAILABLE", NOBODY_YET, { key: asked });

@@ -65,6 +65,22 @@ describe("Web Locks between machines", () => {
     assert.deepEqual(order, [0, 1, 2, 3]);
   });
 
+  test("so do requests in different modes: what is granted before its turn is given back", async () => {
+    const { clock, client, host } = bench();
+    const locks = new LockManager(client);
+    const order: string[] = [];
+    const modes = ["exclusive", "shared", "shared", "exclusive"] as const;
+    host.next("acquire", ...[300, 10, 200, 20].map((toHostMs) => ({ toHostMs })));
+    const all = modes.map((mode, at) =>
+      locks.request("a", { mode }, async (lock) => {
+        order.push(`${at} ${lock?.mode}`);
+        await new Promise<void>((wake) => clock.setTimeout(wake, 50));
+      }),
+    );
+    await within(clock, 2_000, Promise.all(all));
+    assert.deepEqual(order, ["0 exclusive", "1 shared", "2 shared", "3 exclusive"]);
+  });
+
   test("an abort takes back the request it was made for, though the network has changed the order", async () => {
     const { clock, client, host, rival } = bench();
     const locks = new LockManager(client);

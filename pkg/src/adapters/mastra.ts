@@ -60,6 +60,7 @@ const OPTIONS: Table<LeaseProviderOptions> = {
   timeoutMs: LIMITS.timeoutMs,
 };
 
+const CLIENT = having("a LeaseClient", "named");
 const PROVIDER = having("a lease provider", ...METHODS);
 
 /** What begins with it stands for something else: at the host, as a key, a hash; as an owner, JSON. */
@@ -72,14 +73,14 @@ const NOBODY_YET = "The lease is neither to be had nor held by anybody, and the 
  * the secret can act for every owner, and what a process owned when it ended is free by the end of
  * the term.
  *
- * @throws LeaseError `INVALID` for a bad option.
+ * @throws LeaseError `INVALID` for a bad argument.
  */
 export function leaseProvider(
   leases: Pick<LeaseClient, "named">,
   options: LeaseProviderOptions,
 ): LeaseProvider {
   const { prefix = "mastra:", timeoutMs, secret } = optionsOf(OPTIONS, options);
-  const named = leases.named({ secret });
+  const named = argument("leases", CLIENT, leases).named({ secret });
   const patience = (ttlMs = mastrasTtlMs()) => new Patience(timeoutMs ?? patienceMs(ttlMs));
   const keyFor = (key: string) => keyOf(textOf("key", key), MARK, prefix);
 

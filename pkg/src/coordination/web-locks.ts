@@ -4,7 +4,7 @@
  * @module
  */
 import { HOLDER, TTL_MS } from "../lease/arguments.js";
-import { optionsOf, type Table } from "../lease/check.js";
+import { argument, having, optionsOf, type Table } from "../lease/check.js";
 import type { LeaseClient } from "../lease/client.js";
 import { LeaseError } from "../lease/errors.js";
 import type { KeyState } from "../lease/key-state.js";
@@ -50,6 +50,8 @@ export interface LockManagerSnapshot {
 /** What is used of a client. */
 export type LockClient = Pick<LeaseClient, "acquire" | "tryAcquire" | "inspect" | "list">;
 
+const CLIENT = having("a LeaseClient", "acquire", "tryAcquire", "inspect", "list");
+
 /** As long as a client can wait. */
 const A_DAY_MS = 86_400_000;
 
@@ -78,10 +80,10 @@ export class LockManager {
   /** The names without requests, the longest unused first. */
   readonly #idle = new Set<string>();
 
-  /** @throws LeaseError `INVALID` for a bad option. */
+  /** @throws LeaseError `INVALID` for a bad argument. */
   constructor(leases: LockClient, options?: LockManagerOptions) {
     const { clientId = crypto.randomUUID(), ...terms } = optionsOf(OPTIONS, options);
-    this.#leases = leases;
+    this.#leases = argument("leases", CLIENT, leases);
     this.#terms = { holder: clientId, ...terms };
   }
 

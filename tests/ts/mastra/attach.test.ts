@@ -47,6 +47,12 @@ describe("Mastra's lease provider", () => {
     ] as const) {
       assert.throws(() => leaseProvider(leases, bad as never), leaseError("INVALID", { reason }));
     }
+    for (const none of [undefined, {}, memory()]) {
+      assert.throws(
+        () => leaseProvider(none as never, { secret }),
+        leaseError("INVALID", { reason: "leases" }),
+      );
+    }
     for (const none of [undefined, null, {}, { ...provider, renewLease: 1 }]) {
       assert.throws(
         () => attachLease({}, none as never),

@@ -194,8 +194,14 @@ describe("Web Locks between machines", () => {
     );
   });
 
-  test("bad options are told when the manager is made", () => {
+  test("bad arguments are told when the manager is made", () => {
     const { client } = bench();
+    for (const none of [undefined, {}, navigator]) {
+      assert.throws(
+        () => new LockManager(none as never),
+        leaseError("INVALID", { reason: "leases" }),
+      );
+    }
     for (const [options, reason] of [
       [{ clientId: "" }, "clientId"],
       [{ ttlMs: 1 }, "ttlMs"],

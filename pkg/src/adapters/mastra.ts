@@ -92,11 +92,20 @@ export function leaseProvider(
         const answer = await patient.ask((limits) =>
           named.acquire(asked, holder, { ttlMs: ttl, ...limits }),
         );
-        if (answer.granted) return { acquired: true, owner };
-        if (answer.owner !== undefined) return { acquired: false, owner: ownerOf(answer.owner) };
-        // A refusal without an owner would have Mastra lose a message.
-        if (!(await patient.pause()))
+        if (answer.granted) {
+          // A host that has had much to do with the key grants a short term, and the whole one to who
+          // is still there. A short one of half the length is renewed in time.
+          const isLong = answer.remainingMs >= ttl / 2;
+          if (isLong || (await renew(named, patient, asked, holder, ttl))) {
+            return { acquired: true, owner };
+          }
+        } else if (answer.owner !== undefined) {
+          return { acquired: false, owner: ownerOf(answer.owner) };
+        }
+        // Nobody's now. A refusal without an owner would have Mastra lose a message.
+        if (!(await patient.pause())) {
           throw new LeaseError("UNAVAILABLE", NOBODY_YET, { key: asked });
+        }
       }
     },
 

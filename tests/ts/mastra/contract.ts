@@ -213,6 +213,19 @@ export function contract(name: string, start: () => Promise<Subject>): void {
       await looking;
     });
 
+    test("however much a key was asked for, who acquires it has a whole term", async () => {
+      const key = freshKey();
+      await one.acquireLease(key, "a", TTL);
+      for (let round = 0; round < 11; round += 1) {
+        const denied = Array.from({ length: 100 }, () => two.acquireLease(key, "b", TTL));
+        for (const { acquired } of await Promise.all(denied)) assert.equal(acquired, false);
+      }
+      await one.releaseLease(key, "a");
+      assert.deepEqual(await two.acquireLease(key, "b", TTL), { acquired: true, owner: "b" });
+      await pause(4_500);
+      assert.equal(await one.getLeaseOwner(key), "b");
+    });
+
     test("any text is a key, and any text of up to 256 bytes an owner", async () => {
       const prefix = freshKey();
       const texts = ["\0", "\ud800", "\udfff", "~", '~"a"', "😀", "é", "e\u0301", '"', "\n", " "];

@@ -9,8 +9,8 @@ import {
 } from "leasehold";
 import { named } from "./named.ts";
 import { observing } from "./observing.ts";
-import { results } from "./results.ts";
 import { pieces } from "./pieces.ts";
+import { results } from "./results.ts";
 import { setsAndClosing } from "./sets.ts";
 import { sharing } from "./sharing.ts";
 import type { Bench } from "./tools.ts";

@@ -208,7 +208,10 @@ pub struct Server {
 impl Server {
     /// A host without a margin.
     pub fn new() -> Self {
-        Self::with(HostConfig::EMBEDDED)
+        Self::with(HostConfig {
+            wakes_to_forget: true,
+            ..HostConfig::EMBEDDED
+        })
     }
 
     pub fn with(config: HostConfig) -> Self {

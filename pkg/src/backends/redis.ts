@@ -145,7 +145,6 @@ class RedisHost implements LeaseBackend {
           case "failed":
             throw unclear(step.word);
           case "rest":
-            this.#resting.set(request.op, waker);
             await waker.rest(step.gapMs, step.channel);
             step = waker.isSuperseded
               ? begun.superseded(clock.monotonic())
@@ -251,7 +250,6 @@ class Waker {
   #hinted = false;
   #isSuperseded = false;
   #wake: (() => void) | undefined;
-  #giveWay: (() => void) | undefined;
 
   constructor(connection: RedisConnection, signal: AbortSignal, clock: Clock) {
     this.#connection = connection;
@@ -272,8 +270,7 @@ class Waker {
 
   /** Without a channel, messages that come in count for the next rest. */
   async rest(gapMs: number, channel: string | undefined): Promise<void> {
-    const { promise, resolve, reject } = deferred<void>();
-    this.#giveWay = () => reject(new BackendError("A later attempt waits in its place."));
+    const { promise, resolve } = deferred<void>();
     if (channel !== undefined) {
       this.#listen(channel);
       if (this.#hinted || this.#isSuperseded) resolve();
@@ -286,14 +283,8 @@ class Waker {
     } finally {
       this.#clock.clearTimeout(timer);
       this.#wake = undefined;
-      this.#giveWay = undefined;
     }
     if (channel !== undefined) this.#hinted = false;
-  }
-
-  /** Another attempt of the same op has begun: two that look would cost twice as much. */
-  giveWay(): void {
-    this.#giveWay?.();
   }
 
   /** Nobody rests any more. */

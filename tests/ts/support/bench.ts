@@ -102,3 +102,8 @@ export function leaseError(code: LeaseErrorCode, properties: Partial<LeaseError>
     return true;
   };
 }
+
+/** The fence of a grant that a host in memory makes so many milliseconds after a test's begin. */
+export function fenceAt(ms: number): bigint {
+  return BigInt(1_000_000_000_000 + ms) * 1_000n;
+}

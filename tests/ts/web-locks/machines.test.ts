@@ -2,11 +2,18 @@
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { BackendError } from "leasehold";
+import { BackendError, type Clock, type LeaseBackend, LeaseClient } from "leasehold";
 import { LockManager } from "leasehold/web-locks";
 import { bench, follow, leaseError, within } from "../support/bench.ts";
 
 const forever = () => new Promise<never>(() => {});
+
+/** A client of a host that can't list its keys. */
+function unlisted(host: LeaseBackend, clock: Clock): LeaseClient {
+  const capabilities = { ...host.capabilities, list: false };
+  const call = (...args: Parameters<LeaseBackend["call"]>) => host.call(...args);
+  return new LeaseClient({ capabilities, call }, { clock });
+}
 
 describe("Web Locks between machines", () => {
   test("the lock has a signal and a fence, which rises", async () => {
@@ -156,9 +163,27 @@ describe("Web Locks between machines", () => {
     for (const { clientId, mode } of held) assert.deepEqual([clientId, mode], ["us", "exclusive"]);
   });
 
-  test("query shows what others do with the names that were used of late", async () => {
+  test("query shows all that the host has, where it can list it", async () => {
     const { clock, client, rival } = bench();
     const locks = new LockManager(client, { clientId: "us" });
+    const other = new LockManager(rival(), { clientId: "other" });
+    for (const options of [{}, { mode: "shared" }] as const) {
+      follow(other.request("a", options, forever));
+    }
+    follow(rival({ holder: "a lease" }).acquire("b", { limit: 3 }));
+    await clock.advance(100);
+    assert.deepEqual(await within(clock, 100, locks.query()), {
+      held: [
+        { name: "a", mode: "exclusive", clientId: "other" },
+        { name: "b", mode: "shared", clientId: "a lease" },
+      ],
+      pending: [{ name: "a" }],
+    });
+  });
+
+  test("elsewhere it shows what others do with the names that were used of late", async () => {
+    const { clock, host, rival } = bench();
+    const locks = new LockManager(unlisted(host, clock), { clientId: "us" });
     const other = new LockManager(rival(), { clientId: "other" });
     await within(
       clock,
@@ -175,8 +200,8 @@ describe("Web Locks between machines", () => {
   });
 
   test("of names that are not in use any more a limited number is remembered", async () => {
-    const { clock, client, host } = bench();
-    const locks = new LockManager(client);
+    const { clock, host } = bench();
+    const locks = new LockManager(unlisted(host, clock));
     for (let at = 0; at < 200; at += 1) {
       await within(
         clock,

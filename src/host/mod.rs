@@ -287,7 +287,7 @@ impl Host {
             self.parked.remove(&to);
             self.outputs.push_back(HostOutput::Reply(to, response));
         }
-        let due = self.table.next_due(&self.config);
+        let due = self.table.next_due();
         if due != self.alarm {
             self.alarm = due;
             self.outputs.push_back(HostOutput::Alarm(due));

@@ -124,11 +124,11 @@ impl Table {
         }
     }
 
-    /// When the first key needs attention, or can be forgotten if an alarm is set for that.
-    pub fn next_due(&self, config: &HostConfig) -> Option<Instant> {
-        let due = self.due.first();
-        let vanishing = self.vanishing.first().filter(|_| config.wakes_to_forget);
-        due.into_iter().chain(vanishing).map(|(at, _)| *at).min()
+    /// When the first key needs attention.
+    pub fn next_due(&self) -> Option<Instant> {
+        let due = self.due.first().map(|(at, _)| *at);
+        let vanishing = self.vanishing.first().map(|(at, _)| *at);
+        due.into_iter().chain(vanishing).min()
     }
 
     /// A key that needs attention now.

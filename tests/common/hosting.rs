@@ -208,10 +208,7 @@ pub struct Server {
 impl Server {
     /// A host without a margin.
     pub fn new() -> Self {
-        Self::with(HostConfig {
-            wakes_to_forget: true,
-            ..HostConfig::EMBEDDED
-        })
+        Self::with(HostConfig::EMBEDDED)
     }
 
     pub fn with(config: HostConfig) -> Self {

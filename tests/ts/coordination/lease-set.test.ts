@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Lease, LeaseClient, LeaseSet } from "leasehold";
 import { seededRandom } from "../../rest-endpoint/random.ts";
-import { type Bench, bench, follow, leaseError, within } from "../support/bench.ts";
+import { type Bench, bench, fenceAt, follow, leaseError, within } from "../support/bench.ts";
 
 const keys = ({ leases }: LeaseSet) => leases.map(({ key }) => key);
 

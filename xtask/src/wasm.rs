@@ -90,7 +90,14 @@ impl Binding {
         let target_dir = repo.path("target/wasm");
         rust.cargo("rustc")
             // Alone: beside an rlib, cargo leaves link-time optimisation out.
-            .args(["--quiet", "--lib", "--profile", "wasm", "--crate-type", "cdylib"])
+            .args([
+                "--quiet",
+                "--lib",
+                "--profile",
+                "wasm",
+                "--crate-type",
+                "cdylib",
+            ])
             .args(["--package", self.package, "--target-dir"])
             .arg(&target_dir)
             .args(["--", &format!("-Clink-arg=--max-memory={MAX_MEMORY}")])

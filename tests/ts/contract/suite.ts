@@ -27,11 +27,7 @@ const TTL = 5_000;
 const SHORT = 900;
 
 /** What every host does, whatever carries the requests. */
-export function contract(
-  name: string,
-  start: () => Promise<Subject>,
-  parts = [sharing, results, observing, named],
-): void {
+export function contract(name: string, start: () => Promise<Subject>): void {
   describe(`contract: ${name}`, () => {
     let subject: Subject;
     let serial = 0;
@@ -481,7 +477,7 @@ export function contract(
 
     setsAndClosing(client, freshKey);
     const bench: Bench = { client, carrier: () => subject.carrier(), freshKey };
-    for (const part of parts) part(bench);
+    for (const part of [sharing, results, observing, named]) part(bench);
 
     async function untilWaiters(key: string, count: number): Promise<void> {
       await until(async () => (await client().inspect(key))?.waiters === count);

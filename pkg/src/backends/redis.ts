@@ -107,6 +107,7 @@ class RedisHost implements LeaseBackend {
     fencing: "best-effort",
     waiting: "poll",
     survives: "what the Redis server persists",
+    list: true,
   };
   readonly #connection: RedisConnection;
   readonly #prefix: string;
@@ -114,6 +115,8 @@ class RedisHost implements LeaseBackend {
   #keyLocking = true;
   /** Whether it is known, or taken, that the server keeps what it is given. */
   #keeps: boolean;
+  /** What rests now, by its op. */
+  readonly #wakers = new Map<string, Waker>();
 
   constructor(connection: RedisConnection, prefix: string, allowEviction: boolean) {
     this.#connection = connection;
@@ -129,6 +132,10 @@ class RedisHost implements LeaseBackend {
     const begun = this.#begin(request);
     if (!(begun instanceof RedisCall)) return begun.response;
     const waker = new Waker(this.#connection, signal, clock);
+    const { op } = request;
+    // Of several calls with one op only the newest is to ask on.
+    this.#wakers.get(op)?.supersede();
+    this.#wakers.set(op, waker);
     try {
       let step: Step = begun.poll(clock.monotonic());
       for (;;) {
@@ -139,7 +146,9 @@ class RedisHost implements LeaseBackend {
             throw unclear(step.word);
           case "rest":
             await waker.rest(step.gapMs, step.channel);
-            step = begun.poll(clock.monotonic()) as Step;
+            step = waker.isSuperseded
+              ? begun.superseded(clock.monotonic())
+              : begun.poll(clock.monotonic());
             break;
           case "send":
             if (step.afresh) resending?.();
@@ -151,6 +160,7 @@ class RedisHost implements LeaseBackend {
       this.#keyLocking &&= begun.keyLocking;
       begun.free();
       waker.stop();
+      if (this.#wakers.get(op) === waker) this.#wakers.delete(op);
     }
   }
 
@@ -238,6 +248,7 @@ class Waker {
   readonly #clock: Clock;
   #listening: Follower | undefined;
   #hinted = false;
+  #isSuperseded = false;
   #wake: (() => void) | undefined;
 
   constructor(connection: RedisConnection, signal: AbortSignal, clock: Clock) {
@@ -246,12 +257,23 @@ class Waker {
     this.#clock = clock;
   }
 
+  /** Whether there is another call with the same op. */
+  get isSuperseded(): boolean {
+    return this.#isSuperseded;
+  }
+
+  /** Has nobody rest any longer. */
+  supersede(): void {
+    this.#isSuperseded = true;
+    this.#wake?.();
+  }
+
   /** Without a channel, messages that come in count for the next rest. */
   async rest(gapMs: number, channel: string | undefined): Promise<void> {
     const { promise, resolve } = deferred<void>();
     if (channel !== undefined) {
       this.#listen(channel);
-      if (this.#hinted) resolve();
+      if (this.#hinted || this.#isSuperseded) resolve();
       this.#wake = resolve;
     }
     const timer = this.#clock.setTimeout(resolve, gapMs);

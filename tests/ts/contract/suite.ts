@@ -9,6 +9,7 @@ import {
 } from "leasehold";
 import { named } from "./named.ts";
 import { observing } from "./observing.ts";
+import { pieces } from "./pieces.ts";
 import { results } from "./results.ts";
 import { setsAndClosing } from "./sets.ts";
 import { sharing } from "./sharing.ts";
@@ -478,6 +479,7 @@ export function contract(name: string, start: () => Promise<Subject>): void {
     setsAndClosing(client, freshKey);
     const bench: Bench = { client, carrier: () => subject.carrier(), freshKey };
     for (const part of [sharing, results, observing, named]) part(bench);
+    pieces(client, freshKey);
 
     async function untilWaiters(key: string, count: number): Promise<void> {
       await until(async () => (await client().inspect(key))?.waiters === count);

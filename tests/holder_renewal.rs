@@ -7,7 +7,7 @@ use common::*;
 use leasehold::holder::{
     Ask, Config, Delivery, Done, Event, Holder, Input, LossReason, Schedule, Seed,
 };
-use leasehold::protocol::{Code, Ended, Field, MAX_TTL, MIN_TTL, Response};
+use leasehold::protocol::{Code, Ended, Field, MAX_TTL, MIN_TTL, Operation, Response};
 use leasehold::time::{Instant, Span};
 
 const TERMS: [u64; 11] = [
@@ -481,4 +481,22 @@ fn renewals_asked_for_in_vain_take_nothing_from_those_that_go_on_by_themselves()
     }
     driver.run(60_000, |_| Fate::Answer(5, renewed(30_000)));
     assert!(driver.is_held());
+}
+
+#[test]
+fn a_verification_that_lengthens_the_term_leaves_room_for_another_renewal() {
+    // The first renewal was carried out and its answer lost; the second is lost as well, at the last
+    // moment of the term that was known. What the verification tells is the first one's doing.
+    let mut driver = Driver::started(config(5_000));
+    driver.answer(1_000, granted(LEASE, 1, 5_000));
+    driver.run_until(3_600);
+    driver.input(3_600, asked(Ask::Verify));
+    let verification = driver.last_attempt();
+    driver.run_until(4_600);
+    driver.input(4_600, Input::Answered(verification, renewed_of(1, 3_300)));
+    driver.run(20_000, |send| match send.request.operation {
+        Operation::Renew { .. } => Fate::Answer(1_000, renewed(5_000)),
+        _ => Fate::Hang,
+    });
+    assert_eq!(driver.loss(), None, "{:?}", driver.sends);
 }

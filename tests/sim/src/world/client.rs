@@ -9,7 +9,7 @@ use leasehold::time::Instant;
 
 use super::network::From;
 use super::{Event, Handle, Stage, World};
-use crate::check::{Deadline, HolderBounds, Orphans, Shown, Terminal, Verdict, Who};
+use crate::check::{Deadline, HolderBounds, Needless, Orphans, Shown, Terminal, Verdict, Who};
 use crate::fault::Fault;
 use crate::machine::TrueTime;
 
@@ -72,6 +72,8 @@ pub struct Job {
     pub terminal: Terminal,
     pub bounds: HolderBounds,
     pub orphans: Orphans,
+    /// Where nothing goes wrong but what the scenario says.
+    pub needless: Option<Needless>,
 }
 
 impl Job {
@@ -92,6 +94,7 @@ impl Job {
             terminal: Terminal::default(),
             bounds: HolderBounds::default(),
             orphans: Orphans::default(),
+            needless: None,
         }
     }
 
@@ -206,7 +209,7 @@ impl World {
                 .note(self.now, || format!("client {client}   -> {output:?}"));
             job.terminal.output(&output)?;
             match output {
-                Output::Send(send) => self.send(client, &mut job, &send, now),
+                Output::Send(send) => self.send(client, &mut job, &send, now)?,
                 Output::Drop(attempt) => {
                     job.deadline.dropped(attempt);
                     self.drop_attempt(client, attempt)?;
@@ -214,6 +217,9 @@ impl World {
                 Output::Event(event) => told.push(event),
                 Output::Wake { at, .. } => wake = Some(at),
             }
+        }
+        if let Some(needless) = &job.needless {
+            needless.told(&told, now)?;
         }
         for event in &told {
             self.heard(&mut job, event);
@@ -248,8 +254,22 @@ impl World {
         }
         match input {
             Input::Answered(attempt, response) => {
-                job.deadline.answered(*attempt, response, now);
-                job.bounds.answered(*attempt, response, now);
+                if job.deadline.answered(*attempt, response, now) {
+                    job.bounds.answered(*attempt, response, now);
+                    if let Some(needless) = &mut job.needless {
+                        needless.answered(*attempt, response, now);
+                    }
+                }
+                job.bounds.settled(*attempt);
+            }
+            Input::Resent(attempt) => {
+                job.deadline.resent(*attempt, now);
+                job.bounds.resent(*attempt, now);
+            }
+            Input::Detach => {
+                if let Some(needless) = &mut job.needless {
+                    needless.detached();
+                }
             }
             Input::Failed(attempt, _) => {
                 job.deadline.dropped(*attempt);
@@ -263,8 +283,17 @@ impl World {
         }
     }
 
-    fn send(&mut self, client: usize, job: &mut Job, send: &leasehold::holder::Send, now: Instant) {
-        job.deadline.sent(send, now, job.claim);
+    fn send(
+        &mut self,
+        client: usize,
+        job: &mut Job,
+        send: &leasehold::holder::Send,
+        now: Instant,
+    ) -> Verdict {
+        job.deadline.sent(send, now, job.claim)?;
+        if let Some(needless) = &mut job.needless {
+            needless.sent(send, now);
+        }
         match &send.request.operation {
             Operation::Acquire(acquire) => job.orphans.asked(send.request.op, acquire.lease),
             Operation::Transfer(transfer) if job.claim => {
@@ -274,6 +303,7 @@ impl World {
         }
         let from = self.from(client, send.attempt);
         self.post(from, send);
+        Ok(())
     }
 
     fn from(&self, client: usize, attempt: AttemptId) -> From {

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use leasehold::fence::Fence;
 use leasehold::holder::Delivery;
 use leasehold::host::{Host, HostConfig, HostInput, HostOutput, Mutation, Past, ReplyTo};
-use leasehold::id::LeaseId;
-use leasehold::protocol::{Credential, Ended, Operation, Request, Response};
+use leasehold::protocol::{Ended, Request, Response};
 use leasehold::time::Instant;
 
 use super::network::{From, Parcel};
@@ -84,7 +83,6 @@ impl World {
             request: request.clone(),
         };
         self.host.asked.insert(to, asked);
-        self.note_end(from, &request);
         self.tell_host(HostInput::Request(to, request))
     }
 
@@ -374,32 +372,6 @@ impl World {
         granted
     }
 
-    /// Takes note that the request ends the running grant for all that share it.
-    fn note_end(&mut self, from: From, request: &Request) {
-        let record = self.host.store.key(&request.key);
-        let grant = record.and_then(|record| record.grant.as_ref());
-        let key = self.keys.iter().position(|key| *key == request.key);
-        let (Some(grant), Some(key)) = (grant, key) else {
-            return;
-        };
-        let fence = record.map(|record| record.fence);
-        let names = |credential: &Credential| {
-            credential.lease == grant.lease
-                && credential.fence.is_none_or(|named| Some(named) == fence)
-        };
-        let ends = match &request.operation {
-            Operation::Cancel => request.op == grant.op,
-            Operation::Release(credential) => {
-                names(credential) && self.may_give_back(from, grant.lease)
-            }
-            Operation::Transfer(transfer) => names(&transfer.credential),
-            _ => false,
-        };
-        if ends {
-            self.exclusion.ended(key, grant.lease, from.who, self.now);
-        }
-    }
-
     /// What an operator ends, its holder is not to blame for believing.
     fn note_revoked(&mut self, mutation: &Mutation) {
         let Mutation::PutKey(record) = mutation else {
@@ -412,15 +384,5 @@ impl World {
         for (lease, _) in record.past.iter().filter(now).filter_map(|past| past.grant) {
             self.exclusion.ended(key, lease, Who::NOBODY, self.now);
         }
-    }
-
-    /// Whether a holder has, or has asked for, the lease that it gives back.
-    fn may_give_back(&self, from: From, lease: LeaseId) -> bool {
-        let client = self.clients.get(from.who.client);
-        let job = client.filter(|client| client.life == from.who.life);
-        job.and_then(|client| client.job.as_deref())
-            .is_none_or(|job| {
-                job.grant.is_some_and(|(held, _)| held == lease) || job.orphans.has_asked_for(lease)
-            })
     }
 }

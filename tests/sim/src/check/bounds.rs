@@ -72,6 +72,11 @@ impl HolderBounds {
         }
     }
 
+    /// Whether a renewal is on its way, or its answer.
+    pub fn has_renewal_in_flight(&self) -> bool {
+        self.in_flight.iter().any(|(_, _, is_renewal)| *is_renewal)
+    }
+
     /// A renewal was asked for by hand.
     pub fn asked(&mut self) {
         self.asked += 1;

@@ -1,7 +1,7 @@
 //! A client: one holder at a time, driven the way a binding drives it, and what its user does.
 
 use leasehold::fence::Fence;
-use leasehold::holder::{Ask, Done, Event as Told, Holder, Input, Output};
+use leasehold::holder::{Ask, Done, Event as Told, Holder, Input, LossReason, Output};
 use leasehold::id::{AttemptId, LeaseId};
 use leasehold::name::HolderName;
 use leasehold::protocol::{Credential, Operation};
@@ -64,8 +64,12 @@ pub struct Job {
     pub wake_number: u64,
     /// Whether it has given its lease up or away, on purpose.
     pub gave_up: bool,
+    /// Whether it renews no more, since somebody may carry on.
+    pub is_detached: bool,
     /// Whether it began after the faults had stopped.
     pub clean: bool,
+    /// Whether it has lost its lease after that, with a renewal on its way.
+    pub gives_back: bool,
     /// Whether it has to be served.
     pub must_be_served: bool,
     pub deadline: Deadline,
@@ -88,7 +92,9 @@ impl Job {
             checked: now,
             wake_number: 0,
             gave_up: false,
+            is_detached: false,
             clean,
+            gives_back: false,
             must_be_served: false,
             deadline: Deadline::default(),
             terminal: Terminal::default(),
@@ -198,6 +204,7 @@ impl World {
             .note(self.now, || format!("client {client} {now:?} <- {input:?}"));
         Self::before_input(&mut job, &input, now);
         let before = job.holder.remaining(now);
+        let in_doubt = job.bounds.has_renewal_in_flight();
         job.holder.handle(now, input);
         let outputs: Vec<Output> = std::iter::from_fn(|| job.holder.poll_output()).collect();
         let remaining = job.holder.remaining(now);
@@ -217,6 +224,10 @@ impl World {
                 Output::Event(event) => told.push(event),
                 Output::Wake { at, .. } => wake = Some(at),
             }
+        }
+        let expired = told.contains(&Told::Lost(LossReason::Expired));
+        if expired && in_doubt && !job.is_detached && self.stage >= Stage::Healthy {
+            job.gives_back = true;
         }
         if let Some(needless) = &job.needless {
             needless.told(&told, now)?;
@@ -267,6 +278,7 @@ impl World {
                 job.bounds.resent(*attempt, now);
             }
             Input::Detach => {
+                job.is_detached = true;
                 if let Some(needless) = &mut job.needless {
                     needless.detached();
                 }
@@ -351,7 +363,7 @@ impl World {
 
     fn closed(&mut self, client: usize, job: &Job) {
         self.served += usize::from(job.must_be_served && job.was_served());
-        if job.clean && !job.was_served() {
+        if job.gives_back || job.clean && !job.was_served() {
             let (key, of) = (job.key, Box::new(job.orphans.clone()));
             self.agenda
                 .put(self.now + 1_000_000, Event::Sweep { key, of });

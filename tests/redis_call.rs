@@ -595,6 +595,19 @@ fn a_longer_wait_than_one_request_lasts_goes_on_in_another() {
 }
 
 #[test]
+fn a_call_that_another_has_taken_the_place_of_waits_no_longer() {
+    let mut call = call(acquire("a", 1, 1_000, 20_000));
+    queued_at(&mut call, at(50_000), "4", "9000000");
+    assert_eq!(
+        call.superseded(at(50_100)),
+        Step::Done(Response::Queued {
+            ahead: 4,
+            retry_after: Span::ZERO,
+        })
+    );
+}
+
+#[test]
 fn a_term_counts_from_the_command_that_was_answered_with_it() {
     let granted = words(&["granted", ID, "17", "0", "1000000", "1000000", "0", "0"]);
     let waited = |step: Step| match step {
@@ -709,7 +722,7 @@ fn a_list_goes_through_the_names_and_reads_the_documents() {
     // Nothing found: it looks at more.
     let scan = sent(call.replied(at(0), &found("17", &[])));
     assert_eq!((scan[1].as_str(), scan[5].as_str()), ("17", "200"));
-    let read = sent(call.replied(at(0), &found("5", &["b", "a", "b", "c"])));
+    let read = sent(call.replied(at(0), &found("5", &["a", "b", "a", "c"])));
     assert_eq!(read[..3], ["EVALSHA", hash(true), "6"]);
     let names: Vec<String> = ["a", "b", "c"]
         .into_iter()

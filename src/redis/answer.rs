@@ -4,8 +4,8 @@ use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::word::{NONE, unescape};
-use crate::fence::Fence;
+use super::word::{NONE, unescape, whole};
+use crate::fence::{Fence, Revision};
 use crate::host::HostConfig;
 use crate::json::{Json, MAX_WHOLE};
 use crate::name::{EntryName, HolderName, Key};
@@ -121,11 +121,11 @@ impl<'a> Words<'a> {
     }
 
     fn count(&mut self) -> Option<u32> {
-        self.next()?.parse().ok()
+        u32::try_from(whole(self.next()?)?).ok()
     }
 
     fn fence(&mut self) -> Option<Fence> {
-        self.next()?.parse().ok()
+        whole(self.next()?).map(Fence::from_value)
     }
 
     fn holder(&mut self) -> Option<HolderName> {
@@ -137,7 +137,7 @@ impl<'a> Words<'a> {
     }
 
     fn span(&mut self) -> Option<Span> {
-        let micros = self.next()?.parse().ok()?;
+        let micros = whole(self.next()?)?;
         Some(Span::from_micros(micros)).filter(|span| *span <= Span::from_millis(MAX_WHOLE))
     }
 
@@ -182,7 +182,7 @@ impl<'a> Words<'a> {
     }
 
     fn state(&mut self, key: &Key) -> Option<KeyState> {
-        let revision = self.next()?.parse().ok()?;
+        let revision = Revision::from_value(whole(self.next()?)?);
         let waiters = self.count()?;
         let done = self.optional(|words| {
             Some(DoneState {
@@ -259,6 +259,11 @@ fn refusal(name: &str) -> Option<Refusal> {
             Field::Limit,
             "must be 1 for a grant that is finished",
             "not-exclusive",
+        ),
+        "to-lease" => invalid(
+            Field::ToLease,
+            "must be another: a running grant of this key has it",
+            "toLease",
         ),
         "too-many-waiters" => Refusal {
             retry_after: Some(Span::from_secs(1)),

@@ -18,7 +18,7 @@ const FIRST_GAP: Span = Span::from_millis(500);
 /// The longest gap. It leaves a waiter's presence, which lasts twice as long, time to be renewed.
 const MAX_GAP: Span = Span::from_millis(1_500);
 
-/// The shortest gap: time for the server to let the expiring grant expire.
+/// The gap where nothing but the waiter's own lease is in its way.
 const MIN_GAP: Span = Span::from_millis(10);
 
 /// The shortest time between two looks of a watcher, however much changes.
@@ -51,6 +51,8 @@ struct Attempt {
     /// How much longer the client is willing to wait, as of the first command.
     wait: Span,
     polls: u32,
+    /// How many were in front when it looked last.
+    ahead: u32,
     /// Whether the last look has been taken, which waits no more.
     last_look: bool,
     /// Random bits that spread the polls of many waiters.
@@ -119,6 +121,18 @@ impl Call {
             }
         }
         self.send(now)
+    }
+
+    /// What to do instead of resting on when another call with the same op is under way, which gets
+    /// the answer.
+    pub fn superseded(&mut self, now: Instant) -> Step {
+        match &self.task {
+            Task::Request(attempt) if !attempt.is_watch() => Step::Done(Response::Queued {
+                ahead: attempt.ahead,
+                retry_after: Span::ZERO,
+            }),
+            _ => self.poll(now),
+        }
     }
 
     /// The same command in another form, since the server has refused the one before as a whole.
@@ -253,6 +267,7 @@ impl Attempt {
             channel: channel(prefix, &request),
             wait,
             polls: 0,
+            ahead: 0,
             last_look: false,
             jitter: request.op.to_bits() as u64,
             request,
@@ -264,13 +279,17 @@ impl Attempt {
     }
 
     fn gap(&mut self, answer: &Answer) -> Span {
+        if let Answer::Queued { ahead, .. } = *answer {
+            self.ahead = ahead;
+        }
         let gap = FIRST_GAP.scale(1 << self.polls.min(4), 1).min(MAX_GAP);
         let gap = gap.scale(900 + self.jitter % 201, 1_000);
         self.jitter = self.jitter.rotate_right(8);
         self.polls = self.polls.saturating_add(1);
         match *answer {
             // The next in turn looks as soon as there can be one holder more,
-            Answer::Queued { ahead: 0, left } => gap.min(left).max(MIN_GAP),
+            Answer::Queued { ahead: 0, left } if left.is_zero() => MIN_GAP,
+            Answer::Queued { ahead: 0, left } => gap.min(left),
             // and who watches as soon as something ends by itself.
             Answer::Same { quiet: Some(quiet) } => gap.min(quiet).max(LOOKS),
             _ => gap,

@@ -5,8 +5,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::script;
-use super::word::{NONE, escape};
-use crate::fence::{Fence, Revision};
+use super::word::{NONE, escape, number};
 use crate::hash::fnv1a;
 use crate::host::HostConfig;
 use crate::id::{OpId, hex};
@@ -131,7 +130,7 @@ impl Invocation {
             ["EVALSHA".to_string(), script::hash(key_locking).to_string()]
         };
         let mut command = Vec::from(head);
-        command.push(self.keys.len().to_string());
+        command.push(number(self.keys.len() as u64));
         command.extend_from_slice(&self.keys);
         command.extend_from_slice(&self.settings);
         command.extend_from_slice(&self.args);
@@ -150,10 +149,10 @@ fn settings(prefix: &Prefix, watchers: String) -> [String; 9] {
         // The time: the server's.
         String::new(),
         micros(MEMORY),
-        MOST_REMEMBERED.to_string(),
+        number(MOST_REMEMBERED),
         micros(config.grace),
         micros(config.offer),
-        config.max_waiters.to_string(),
+        number(config.max_waiters as u64),
         micros(RETENTION),
         watchers,
         prefix.channel(":wake:", ""),
@@ -161,7 +160,7 @@ fn settings(prefix: &Prefix, watchers: String) -> [String; 9] {
 }
 
 const MEMORY: Span = Span::from_secs(15);
-const MOST_REMEMBERED: usize = 64;
+const MOST_REMEMBERED: u64 = 64;
 const RETENTION: Span = Span::from_secs(30 * 86_400);
 
 /// Adds the operation's arguments, in the order in which the script takes them; gives its name.
@@ -172,7 +171,7 @@ fn arguments(operation: &Operation, args: &mut Vec<String>) -> &'static str {
                 acquire.lease.to_hex(),
                 escape(acquire.holder.as_str()),
                 micros(acquire.ttl),
-                acquire.limit.holders().to_string(),
+                number(acquire.limit.holders().into()),
                 flag(acquire.extend),
                 flag(acquire.steal),
                 optional(acquire.fingerprint.as_ref(), |print| escape(print.as_str())),
@@ -188,10 +187,10 @@ fn arguments(operation: &Operation, args: &mut Vec<String>) -> &'static str {
             args.extend([
                 escape(entry.name.as_str()),
                 optional(value, |value| escape(value.as_str())),
-                size.to_string(),
-                entry.number.to_string(),
-                MAX_ENTRIES.to_string(),
-                MAX_ENTRIES_BYTES.to_string(),
+                number(size as u64),
+                number(entry.number),
+                number(MAX_ENTRIES as u64),
+                number(MAX_ENTRIES_BYTES as u64),
             ]);
             "entry"
         }
@@ -211,7 +210,7 @@ fn arguments(operation: &Operation, args: &mut Vec<String>) -> &'static str {
             "renew"
         }
         Operation::Revoke { fence } => {
-            args.push(optional(fence.as_ref(), Fence::to_string));
+            args.push(optional(fence.as_ref(), |fence| number(fence.value())));
             "revoke"
         }
         Operation::Transfer(transfer) => {
@@ -228,7 +227,9 @@ fn arguments(operation: &Operation, args: &mut Vec<String>) -> &'static str {
             "verify"
         }
         Operation::Watch(watch) => {
-            args.push(optional(watch.after.as_ref(), Revision::to_string));
+            args.push(optional(watch.after.as_ref(), |after| {
+                number(after.value())
+            }));
             args.push(flag(!watch.wait.is_zero()));
             "watch"
         }
@@ -236,7 +237,7 @@ fn arguments(operation: &Operation, args: &mut Vec<String>) -> &'static str {
 }
 
 fn micros(span: Span) -> String {
-    span.as_micros().to_string()
+    number(span.as_micros())
 }
 
 fn flag(set: bool) -> String {
@@ -244,7 +245,7 @@ fn flag(set: bool) -> String {
 }
 
 fn proof(credential: Credential) -> [String; 2] {
-    let fence = optional(credential.fence.as_ref(), Fence::to_string);
+    let fence = optional(credential.fence.as_ref(), |fence| number(fence.value()));
     [credential.lease.to_hex(), fence]
 }
 

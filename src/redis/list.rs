@@ -6,11 +6,12 @@ use alloc::vec::Vec;
 
 use super::answer::states;
 use super::command::{Invocation, Prefix};
+use super::word::number;
 use crate::name::Key;
 use crate::protocol::{Field, Invalid, List, Response};
 
 /// How many names are looked at in the first step. It doubles as long as nothing is found.
-const FIRST_COUNT: u32 = 100;
+const FIRST_COUNT: u64 = 100;
 
 /// How often it doubles.
 const MAX_DOUBLINGS: u32 = 3;
@@ -70,7 +71,7 @@ impl Listing {
             "MATCH".to_string(),
             self.pattern.clone(),
             "COUNT".to_string(),
-            count.to_string(),
+            number(count),
         ]
     }
 
@@ -94,11 +95,12 @@ impl Listing {
         is_cursor(cursor).then_some(())?;
         self.cursor.clone_from(cursor);
         self.scans += 1;
-        let key = |name: &String| Key::parse(self.prefix.key(name)?).ok();
-        let mut keys: Vec<Key> = names.iter().filter_map(key).collect();
-        keys.sort_unstable();
-        // The same name may come more than once.
-        keys.dedup();
+        let mut keys: Vec<Key> = Vec::new();
+        for name in names {
+            let key = self.prefix.key(name).and_then(|key| Key::parse(key).ok());
+            // The same name may come more than once.
+            keys.extend(key.filter(|key| !keys.contains(key)));
+        }
         if keys.is_empty() {
             return Some(self.cursor != "0" && self.scans < MAX_SCANS);
         }

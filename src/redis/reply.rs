@@ -152,7 +152,8 @@ fn not_permitted(text: &str, called: impl FnOnce(usize) -> Option<String>) -> Re
     }
 }
 
-fn after<'a>(text: &'a str, part: &str) -> Option<&'a str> {
+/// What follows this part of a text. See [`contains`].
+pub(super) fn after<'a>(text: &'a str, part: &str) -> Option<&'a str> {
     let at = text
         .as_bytes()
         .windows(part.len())

@@ -2,6 +2,8 @@
 
 use alloc::string::String;
 
+use super::reply::after;
+
 /// The script's parts, in order.
 const SOURCE: &[u8] = concat!(
     include_str!("lua/document.lua"),
@@ -65,16 +67,15 @@ pub fn text(key_locking: bool) -> String {
 pub(super) fn called_on(line: usize, key_locking: bool) -> Option<String> {
     let text = text(key_locking);
     let line = text.split('\n').nth(line.checked_sub(1)?)?;
-    let (_, call) = line.split_once("call('")?;
-    let (command, _) = call.split_once('\'')?;
+    let command = after(line, "call('")?.split('\'').next()?;
     Some(command.into())
 }
 
 /// The text's SHA-1 in hexadecimal, as Redis knows it.
 pub const fn hash(key_locking: bool) -> &'static str {
     if key_locking {
-        "702a2d5dcd7b0de25d4f08daf99e5fe0e5b466ec"
+        "b147388bc9f64a063304812aaf36b568c838d9b2"
     } else {
-        "4930f3422715d35314660b928fffb0cf631efd62"
+        "9b178e7958aea23b7925b75149bd7f8932b484f1"
     }
 }

@@ -7,6 +7,28 @@ use alloc::vec::Vec;
 /// None.
 pub const NONE: &str = "~";
 
+/// A number as a word. By hand: what formats numbers would weigh more than the rest of this module.
+pub fn number(value: u64) -> String {
+    let mut word = if value < 10 {
+        String::new()
+    } else {
+        number(value / 10)
+    };
+    word.push(char::from(b'0' + (value % 10) as u8));
+    word
+}
+
+/// The number that a word stands for.
+pub fn whole(word: &str) -> Option<u64> {
+    if word.is_empty() {
+        return None;
+    }
+    word.bytes().try_fold(0_u64, |number, byte| {
+        let digit = byte.is_ascii_digit().then(|| byte - b'0')?;
+        number.checked_mul(10)?.checked_add(digit.into())
+    })
+}
+
 /// The text as a word: bytes other than letters, digits and plain signs as `%` and two digits.
 pub fn escape(text: &str) -> String {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
@@ -61,6 +83,17 @@ mod tests {
         ] {
             assert_eq!(escape(text), word);
             assert_eq!(unescape(word).as_deref(), Some(text));
+        }
+    }
+
+    #[test]
+    fn numbers_are_digits_and_nothing_else() {
+        for value in [0, 9, 10, 1_700_000_000_000_000, u64::MAX] {
+            assert_eq!(number(value), alloc::format!("{value}"));
+            assert_eq!(whole(&number(value)), Some(value));
+        }
+        for word in ["", "+1", "-1", "1.0", "1e3", " 1", "18446744073709551616"] {
+            assert_eq!(whole(word), None, "{word}");
         }
     }
 

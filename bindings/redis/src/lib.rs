@@ -47,6 +47,11 @@ impl RedisCall {
         step(self.call.poll(instant(now_ms)))
     }
 
+    /// What to do instead of resting on: another call with the same op is under way.
+    pub fn superseded(&mut self, now_ms: f64) -> JsValue {
+        step(self.call.superseded(instant(now_ms)))
+    }
+
     /// Takes the words of a reply.
     pub fn replied(&mut self, now_ms: f64, words: Vec<String>) -> JsValue {
         step(self.call.replied(instant(now_ms), &Reply::Words(words)))

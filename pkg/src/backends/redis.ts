@@ -107,6 +107,7 @@ class RedisHost implements LeaseBackend {
     fencing: "best-effort",
     waiting: "poll",
     survives: "what the Redis server persists",
+    list: true,
   };
   readonly #connection: RedisConnection;
   readonly #prefix: string;
@@ -114,8 +115,8 @@ class RedisHost implements LeaseBackend {
   #keyLocking = true;
   /** Whether it is known, or taken, that the server keeps what it is given. */
   #keeps: boolean;
-  /** The attempts that wait between two looks, by their op. */
-  readonly #resting = new Map<string | undefined, Waker>();
+  /** What rests now, by its op. */
+  readonly #wakers = new Map<string, Waker>();
 
   constructor(connection: RedisConnection, prefix: string, allowEviction: boolean) {
     this.#connection = connection;
@@ -131,7 +132,10 @@ class RedisHost implements LeaseBackend {
     const begun = this.#begin(request);
     if (!(begun instanceof RedisCall)) return begun.response;
     const waker = new Waker(this.#connection, signal, clock);
-    this.#resting.get(request.op)?.giveWay();
+    const { op } = request;
+    // Of several calls with one op only the newest is to ask on.
+    this.#wakers.get(op)?.supersede();
+    this.#wakers.set(op, waker);
     try {
       let step: Step = begun.poll(clock.monotonic());
       for (;;) {
@@ -141,9 +145,10 @@ class RedisHost implements LeaseBackend {
           case "failed":
             throw unclear(step.word);
           case "rest":
-            this.#resting.set(request.op, waker);
             await waker.rest(step.gapMs, step.channel);
-            step = begun.poll(clock.monotonic()) as Step;
+            step = waker.isSuperseded
+              ? begun.superseded(clock.monotonic())
+              : begun.poll(clock.monotonic());
             break;
           case "send":
             if (step.afresh) resending?.();
@@ -155,7 +160,7 @@ class RedisHost implements LeaseBackend {
       this.#keyLocking &&= begun.keyLocking;
       begun.free();
       waker.stop();
-      if (this.#resting.get(request.op) === waker) this.#resting.delete(request.op);
+      if (this.#wakers.get(op) === waker) this.#wakers.delete(op);
     }
   }
 
@@ -243,8 +248,8 @@ class Waker {
   readonly #clock: Clock;
   #listening: Follower | undefined;
   #hinted = false;
+  #isSuperseded = false;
   #wake: (() => void) | undefined;
-  #giveWay: (() => void) | undefined;
 
   constructor(connection: RedisConnection, signal: AbortSignal, clock: Clock) {
     this.#connection = connection;
@@ -252,13 +257,23 @@ class Waker {
     this.#clock = clock;
   }
 
+  /** Whether there is another call with the same op. */
+  get isSuperseded(): boolean {
+    return this.#isSuperseded;
+  }
+
+  /** Has nobody rest any longer. */
+  supersede(): void {
+    this.#isSuperseded = true;
+    this.#wake?.();
+  }
+
   /** Without a channel, messages that come in count for the next rest. */
   async rest(gapMs: number, channel: string | undefined): Promise<void> {
-    const { promise, resolve, reject } = deferred<void>();
-    this.#giveWay = () => reject(new BackendError("A later attempt waits in its place."));
+    const { promise, resolve } = deferred<void>();
     if (channel !== undefined) {
       this.#listen(channel);
-      if (this.#hinted) resolve();
+      if (this.#hinted || this.#isSuperseded) resolve();
       this.#wake = resolve;
     }
     const timer = this.#clock.setTimeout(resolve, gapMs);
@@ -268,14 +283,8 @@ class Waker {
     } finally {
       this.#clock.clearTimeout(timer);
       this.#wake = undefined;
-      this.#giveWay = undefined;
     }
     if (channel !== undefined) this.#hinted = false;
-  }
-
-  /** Another attempt of the same op has begun: two that look would cost twice as much. */
-  giveWay(): void {
-    this.#giveWay?.();
   }
 
   /** Nobody rests any more. */

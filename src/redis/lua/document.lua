@@ -7,8 +7,8 @@
 --   fence since till finger result      what the key is done with, or `~`
 --   the queue, in rows of: op till limit
 --   the memory, newest first, in rows of: state op lease fence by at
---   slot limit expires lease op fence since term holder finger seen entries       for each grant
--- Until `offers` no grant begins with more than an offer, since an op had to be forgotten; until
+--   slot limit expires lease op fence since term holder finger seen entries made  for each grant
+-- An offer that is `made` starts anew when its op is repeated. Until `offers` no grant begins with more than an offer, since an op had to be forgotten; until
 -- `watched` changes are published; until `kept` the record of the entries is there.
 -- States: c cancelled, d done, e expired, f finished, r released, t transferred, v revoked.
 local given, MEMORY, MOST, GRACE, OFFER, WAITERS, RETENTION, WATCH, WAKE = unpack(ARGV)
@@ -55,8 +55,8 @@ local function field(rows, i, from, to) return string.sub(rows, i + from - 1, i 
 local function parse_grant(line)
   local g = {}
   g.slot, g.limit, g.expires, g.lease, g.op, g.fence, g.since, g.term, g.holder, g.finger, g.seen,
-    g.entries = string.match(line,
-      '^(%d+) (%d+) (%d+) (%x+) (%x+) (%d+) (%d+) (%d+) (%S+) (%S+) (%d+) (%d+)$')
+    g.entries, g.made = string.match(line,
+      '^(%d+) (%d+) (%d+) (%x+) (%x+) (%d+) (%d+) (%d+) (%S+) (%S+) (%d+) (%d+) (%d)$')
   if not g.slot then error('WRONGTYPE a grant that is not ours') end
   g.slot, g.expires, g.since, g.term = tonumber(g.slot), tonumber(g.expires), tonumber(g.since), tonumber(g.term)
   g.fence, g.seen, g.entries = number(g.fence), tonumber(g.seen), tonumber(g.entries)
@@ -64,8 +64,9 @@ local function parse_grant(line)
 end
 
 local function grant_line(g)
-  return string.format('%04.0f %04.0f %016.0f %s %s %016.0f %016.0f %016.0f %s %s %.0f %.0f', g.slot,
-    g.limit, g.expires, g.lease, g.op, g.fence, g.since, g.term, g.holder, g.finger, g.seen, g.entries)
+  return string.format('%04.0f %04.0f %016.0f %s %s %016.0f %016.0f %016.0f %s %s %.0f %.0f %s',
+    g.slot, g.limit, g.expires, g.lease, g.op, g.fence, g.since, g.term, g.holder, g.finger, g.seen,
+    g.entries, g.made)
 end
 
 -- The state that a text stands for, unless it is none of ours.

@@ -1,40 +1,33 @@
 local operations = {}
 
+-- What an acquire that does not wait yet gets of a key that is done or has its lease id already.
+local function settled(r, lease, ttl, limit, extends, finger)
+  if r.done then return clashes(r.done, finger) and { 'fingerprint' } or done(r) end
+  for _, line in ipairs(finger ~= '~' and r.grants or {}) do
+    if clashes(parse_grant(line), finger) then return { 'fingerprint' } end
+  end
+  local own, i = opened(r, lease, '~')
+  if not own then return nil end
+  if extends == '0' then return held(r, limit) end
+  extend(r, i, own, ttl)
+  return granted(r, own, '0')
+end
+
 function operations.acquire(r, op, lease, holder, ttl, limit, extends, steals, finger, waits)
   ttl, limit = tonumber(ttl), tonumber(limit)
   settle(r)
-  local seen = outcome(r, op)
-  if seen then return seen end
-  local clash = clashes(r.done, finger)
-  for _, line in ipairs(finger ~= '~' and r.grants or {}) do
-    clash = clash or clashes(parse_grant(line), finger)
-  end
-  if clash then return { 'fingerprint' } end
   local place = row(r.queue, PLACE, 1, op)
-  if r.done then
-    if place then
-      leave(r, place)
-      changed(r, now)
-      save(r)
-    end
-    return done(r)
-  end
-  local own, i = opened(r, lease, '~')
-  if own and extends == '1' then
-    extend(r, i, own, ttl)
-    return granted(r, own, '0')
-  end
+  local answer = outcome(r, op) or not place and settled(r, lease, ttl, limit, extends, finger)
+  if answer then return answer end
   if steals == '1' then
     while #r.grants > 0 do end_grant(r, 1, 'v', op) end
   end
-  local first = place == 1 or r.queue == ''
-  if steals == '1' or first and not own and admits(r, limit) then
-    if place then
-      leave(r, place)
-      ttl = math.min(ttl, OFFER)
-    end
+  local is_first = steals == '1' or place == 1 or r.queue == ''
+  if is_first and admits(r, limit) and not opened(r, lease, '~') then
+    local offered = place or r.offers > now
+    if place then leave(r, place) end
     return grant(r, { lease = lease, op = op, holder = holder, limit = limit, finger = finger,
-      entries = 0 }, ttl)
+      entries = 0, made = offered and '1' or '0' }, offered and math.min(ttl, OFFER) or ttl)
   end
   if waits == '0' then
     if place then
@@ -65,12 +58,10 @@ function operations.cancel(r, op)
     leave(r, place)
     changed(r, now)
   end
-  for i, line in ipairs(r.grants) do
-    if string.find(line, op, BORN, true) == BORN then
-      end_grant(r, i, 'c', op)
-      changed(r, now)
-      break
-    end
+  local i = won_by(r, op)
+  if i then
+    end_grant(r, i, 'c', op)
+    changed(r, now)
   end
   if not row(r.past, PAST, OP, op) then
     remember(r, 'c', op, NOTHING, '~', NOBODY, stamp(now))
@@ -87,14 +78,18 @@ function operations.entry(r, _, lease, fence, name, value, size, seen, most, roo
   if tonumber(seen) <= grant.seen then return { 'entered' } end
   local lines, answer = entries()
   if answer then return answer end
-  local kept, own, total = {}, 0, 0
+  local kept, own, total, same = {}, 0, 0, value == '~'
   local function keep(line)
     kept[#kept + 1] = line
     total = total + line.size
     if line.slot == grant.slot then own = own + 1 end
   end
   for _, line in ipairs(lines) do
-    if line.slot ~= grant.slot or line.name ~= name then keep(line) end
+    if line.slot == grant.slot and line.name == name then
+      same = line.value == value
+    else
+      keep(line)
+    end
   end
   if value ~= '~' then
     keep({ slot = grant.slot, size = tonumber(size), name = name, value = value })
@@ -103,8 +98,10 @@ function operations.entry(r, _, lease, fence, name, value, size, seen, most, roo
   end
   grant.seen, grant.entries = tonumber(seen), own
   r.grants[i] = grant_line(grant)
-  keep_entries(r, kept)
-  changed(r, now)
+  if not same then
+    keep_entries(r, kept)
+    changed(r, now)
+  end
   save(r)
   return { 'entered' }
 end
@@ -112,7 +109,7 @@ end
 function operations.finish(r, op, lease, fence, result, keep)
   if r.absent then return not_holder(r, lease, fence) end
   settle(r)
-  if ended_by(r, op, 'f') > 0 then return { 'finished' } end
+  if ended_by(r, op, 'f') then return { 'finished' } end
   local grant, i = opened(r, lease, fence)
   if not grant then return not_holder(r, lease, fence) end
   if tonumber(grant.limit) ~= 1 then return { 'not-exclusive' } end
@@ -134,13 +131,19 @@ function operations.inspect(r)
 end
 
 function operations.release(r, op, lease, fence)
-  if ended_by(r, op, 'r') > 0 then return { 'released' } end
-  -- Who neither waits nor watches needs no time: it would be one more command.
-  local timeless = r.queue == '' and r.watched <= r.at
-  now = r.at
-  if not timeless then settle(r) end
+  if ended_by(r, op, 'r') then return { 'released' } end
+  if r.absent then return not_holder(r, lease, fence) end
+  -- Where nobody waits or watches the time would be one more command, and is of no account.
   local grant, i = opened(r, lease, fence)
+  local timeless = grant and r.queue == '' and r.watched <= r.at
+  now = r.at
+  if not timeless then
+    settle(r)
+    grant, i = opened(r, lease, fence)
+  end
   if not grant then return not_holder(r, lease, fence) end
+  -- Somebody may have seen terms end meanwhile, and counted a revision for it.
+  for _, line in ipairs(timeless and r.grants or {}) do changed(r, expiry(line)) end
   end_grant(r, i, 'r', op, timeless and SOMETIME)
   changed(r, now)
   save(r, timeless)
@@ -160,9 +163,9 @@ end
 operations.verify = operations.renew
 
 function operations.revoke(r, op, fence)
-  local count = ended_by(r, op, 'v')
-  if count > 0 or r.absent then return { 'revoked', number(count) } end
   settle(r)
+  local count, seen = 0, row(r.past, PAST, OP, op)
+  if seen then return { 'revoked', fence_of(r.past, seen) or '0' } end
   for i = #r.grants, 1, -1 do
     if fence == '~' or parse_grant(r.grants[i]).fence == fence then
       end_grant(r, i, 'v', op)
@@ -170,14 +173,13 @@ function operations.revoke(r, op, fence)
     end
   end
   if r.done and (fence == '~' or r.done.fence == fence) then
-    remember(r, 'v', NOBODY, NOTHING, r.done.fence, op, stamp(now))
     r.done = nil
     count = count + 1
   end
-  if count > 0 then
-    changed(r, now)
-    save(r)
-  end
+  -- How many is kept where others have their fence.
+  remember(r, 'v', op, NOTHING, number(count), NOBODY, stamp(now))
+  if count > 0 then changed(r, now) end
+  save(r)
   return { 'revoked', number(count) }
 end
 
@@ -188,11 +190,12 @@ function operations.transfer(r, op, lease, fence, holder, successor, ttl)
   if seen then return seen end
   local old, i = opened(r, lease, fence)
   if not old then return not_holder(r, lease, fence) end
+  if successor ~= lease and opened(r, successor, '~') then return { 'to-lease' } end
   end_grant(r, i, 't', op)
   -- The entries stay, under the slot.
   r.ended[#r.ended] = nil
   return grant(r, { lease = successor, op = op, holder = holder, limit = old.limit,
-    finger = old.finger, entries = old.entries }, tonumber(ttl), old.slot)
+    finger = old.finger, entries = old.entries, made = '0' }, tonumber(ttl), old.slot)
 end
 
 function operations.watch(r, _, after, waits)

@@ -73,7 +73,6 @@ local function grant(r, fields, ttl, slot)
   if r.fence >= 9007199254740991 then return { 'fences-exhausted' } end
   r.fence = math.max(r.fence + 1, now)
   fields.fence, fields.since, fields.seen = number(r.fence), now, 0
-  if r.offers > now then ttl = math.min(ttl, OFFER) end
   fields.term, fields.expires = ttl, now + ttl
   local i = 1
   while r.grants[i] and slot_of(r.grants[i]) < (slot or i) do i = i + 1 end
@@ -84,9 +83,11 @@ local function grant(r, fields, ttl, slot)
   return granted(r, fields, '0')
 end
 
+-- The term is as long as is asked for, never less than it was.
 local function extend(r, i, grant, ttl)
-  if now + ttl <= grant.expires then return end
-  grant.expires, grant.term = now + ttl, ttl
+  if now + ttl <= grant.expires and grant.made == '0' then return end
+  if now + ttl > grant.expires then grant.expires, grant.term = now + ttl, ttl end
+  grant.made = '0'
   local lines = grant.entries > 0 and grant.expires + MEMORY > r.kept and entries()
   if lines then keep_entries(r, lines) end
   r.grants[i] = grant_line(grant)
@@ -120,22 +121,27 @@ local function opened(r, lease, fence)
   end
 end
 
+-- Where the grant is that `op` has won.
+local function won_by(r, op)
+  for i, line in ipairs(r.grants) do
+    if string.find(line, op, BORN, true) == BORN then return i end
+  end
+end
+
+local function fence_of(past, i) return string.match(field(past, i, FENCE, BY), '%d+') end
+
 local function not_holder(r, lease, fence)
   local i = row(r.past, PAST, LEASE, lease)
-  while i and fence ~= '~' and tonumber(field(r.past, i, FENCE, BY)) ~= tonumber(fence) do
+  while i and fence ~= '~' and fence_of(r.past, i) ~= fence do
     i = row(r.past, PAST, LEASE, lease, i + PAST)
   end
   return { 'not-holder', i and string.sub(r.past, i, i) or 'n', highest(r) }
 end
 
--- How many rows say that `op` ended a grant in this way.
+-- Whether `op` has ended a grant in this way.
 local function ended_by(r, op, state)
-  local count, i = 0, row(r.past, PAST, BY, op)
-  while i do
-    if string.sub(r.past, i, i) == state then count = count + 1 end
-    i = row(r.past, PAST, BY, op, i + PAST)
-  end
-  return count
+  local i = row(r.past, PAST, BY, op)
+  return i and string.sub(r.past, i, i) == state
 end
 
 -- Whether what is stored with a grant or a result was made of another input.
@@ -145,16 +151,20 @@ end
 
 -- What the acquire or transfer `op` was told, if it has had its outcome.
 local function outcome(r, op)
-  for _, line in ipairs(r.grants) do
-    if string.find(line, op, BORN, true) == BORN then return granted(r, parse_grant(line), '1') end
+  local i = won_by(r, op)
+  if i then
+    local grant = parse_grant(r.grants[i])
+    if grant.made == '1' then extend(r, i, grant, grant.term) end
+    return granted(r, grant, '1')
   end
-  local i = row(r.past, PAST, OP, op)
+  i = row(r.past, PAST, OP, op)
   if not i then return nil end
   local state, lease = string.sub(r.past, i, i), field(r.past, i, LEASE, FENCE)
+  if state == 'f' and r.done then return done(r) end
   if lease ~= NOTHING then
-    return { 'granted', lease, string.match(field(r.past, i, FENCE, BY), '%d+'), '0', '0', '0', '0', '1' }
+    return { 'granted', lease, fence_of(r.past, i), '0', '0', '0', number(present(r)), '1' }
   end
-  return state == 'c' and { 'cancelled' } or { 'not-holder', state, '~' }
+  return state == 'c' and { 'cancelled' } or { 'not-holder', 'n', highest(r) }
 end
 
 -- Words for all that a key shows; or nothing, and what to answer instead.

@@ -59,8 +59,6 @@ pub struct Scenario {
     pub steady: Option<Steady>,
     /// How likely faults are.
     pub odds: Odds,
-    /// Whether a step that is interrupted leaves a part of its mutations (or all or none).
-    pub torn_steps: bool,
     /// How far the host's clock may step in all, in µs.
     pub host_band: u64,
     /// The most that a clock's rate is wrong, in parts per million.
@@ -223,7 +221,6 @@ impl Scenario {
                     ..Odds::draw(rng)
                 },
             },
-            torn_steps: rng.per_mille(300),
             host_band: if is_steady {
                 0
             } else if within {

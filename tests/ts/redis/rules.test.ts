@@ -126,6 +126,43 @@ describe("Redis rules: waiting", () => {
     assert.ok((renewed.ttlMs ?? 0) > 59_000);
   });
 
+  test("an offer of which nobody may have heard starts anew once, when its op comes again", async () => {
+    const subject = await Subject.open();
+    const holder = await subject.acquire();
+    const op = id();
+    await subject.wait({ op });
+    await subject.release(holder.lease);
+    const left = async () => {
+      await subject.timed.settle();
+      return (await subject.state()).holders[0]?.remainingMs;
+    };
+    assert.equal(await left(), 3_000);
+    await subject.timed.advance(2_000);
+    const again = await subject.send(acquire({ op, waitMs: 20_000 }));
+    assert.ok(again.replayed);
+    assert.equal(await left(), 3_000);
+    await subject.timed.advance(2_000);
+    await subject.send(acquire({ op, waitMs: 20_000 }));
+    assert.equal(await left(), 1_000);
+  });
+
+  test("of two calls with one op the older is told that it waits, and only the newer asks on", async () => {
+    const subject = await Subject.open();
+    const holder = await subject.acquire();
+    const op = id();
+    const older = await subject.wait({ op });
+    await subject.timed.advance(100);
+    const newer = await subject.wait({ op });
+    assert.equal(outcome(older), "queued");
+    assert.equal((await subject.state()).waiters, 1);
+    const before = subject.timed.sent;
+    await subject.timed.advance(1_700);
+    assert.equal(subject.timed.sent - before, 2);
+    await subject.release(holder.lease);
+    await subject.timed.settle();
+    assert.equal(outcome(newer), "granted");
+  });
+
   test("who becomes the first learns when its turn may come", async () => {
     const subject = await Subject.open();
     await subject.acquire({ ttlMs: 1_000 });
@@ -354,7 +391,6 @@ describe("Redis rules: watching", () => {
     for (const operation of ["inspect", "watch", "verify", "renew", "release"] as const) {
       await subject.send({ operation, lease: id(), ttlMs: 1_000, waitMs: 0 });
     }
-    await subject.send({ operation: "revoke" });
     assert.deepEqual(await stored(redis.direct), []);
   });
 });

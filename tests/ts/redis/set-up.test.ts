@@ -14,7 +14,7 @@ import { suite } from "../../rest-endpoint/harness.ts";
 import { RedisServer } from "../../rest-endpoint/server-process.ts";
 import { leaseError } from "../support/bench.ts";
 import { RedisCluster } from "./cluster.ts";
-import { ask, client, documentOf, freshKey, LONG, record, stored } from "./subject.ts";
+import { ask, client, documentOf, freshKey, LONG, stored } from "./subject.ts";
 
 const redis = suite();
 

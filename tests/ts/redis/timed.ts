@@ -53,6 +53,7 @@ export class TimedRedis {
   readonly #listeners = new Map<string, Set<() => void>>();
   readonly #pongs: (() => void)[] = [];
   #pending = 0;
+  #sent = 0;
 
   private constructor(clock: DueClock, commands: RedisConnection, hints: RedisConnection) {
     this.#clock = clock;
@@ -68,6 +69,11 @@ export class TimedRedis {
   static async open(address: RedisAddress, clock: DueClock): Promise<TimedRedis> {
     const connections = [RedisConnection.open(address), RedisConnection.open(address)] as const;
     return new TimedRedis(clock, ...(await Promise.all(connections)));
+  }
+
+  /** How many commands there have been. */
+  get sent(): number {
+    return this.#sent;
   }
 
   /** Lets everything go on that waits neither for time nor for us. */
@@ -96,6 +102,7 @@ export class TimedRedis {
 
   async #send(command: string[]): Promise<unknown> {
     this.#pending += 1;
+    this.#sent += 1;
     try {
       const reply = await this.#commands.send(...timed(command, this.#clock.now + this.skewMs));
       const { promise, resolve } = Promise.withResolvers<void>();

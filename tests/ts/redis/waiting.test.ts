@@ -287,12 +287,13 @@ describe("Redis waiting: what it costs", () => {
         .map(({ at }) => at);
       return times.slice(1).map((at, index) => at - (times[index] ?? 0));
     });
-    for (const [first = 0, second = 0, third = 0] of gaps) {
-      assert.ok(first >= 440 && second >= 890 && third >= 1_340, `${first}, ${second}, ${third}`);
+    for (const [first = 0, second = 0] of gaps) {
+      assert.ok(first >= 440 && second >= 890, `${first}, ${second}`);
     }
     for (const each of gaps) {
-      // Asking, the polls of 5 s at 0.5, 1.5, 3.0, 4.5 s, the last look; some for luck.
-      assert.ok(each.length <= 6, `${each.length + 1} requests in 5 s`);
+      // Asking, at 0.5 and 1.5 s, at 2.5 s anew since the client has heard nothing, at 3.0 and 4.0 s,
+      // the last look; one for luck.
+      assert.ok(each.length <= 7, `${each.length + 1} requests in 5 s`);
     }
     // Not in step with each other.
     assert.ok(new Set(gaps.map(([, second = 0]) => Math.round(second / 5))).size >= 4);

@@ -123,7 +123,7 @@ fn when_the_fences_are_used_up_nothing_is_granted_and_nothing_is_lost() {
     refused(server.ask(100, 50, transfer(by_lease(11), "b", 12, 5_000)));
     assert_eq!(
         server.look(100),
-        Some(("a".to_string(), u64::MAX, 9_900, 0)),
+        Some(("a".to_string(), 1, 9_900, 0)),
         "a refused transfer leaves the lease with its holder"
     );
     let waiter = server.post(100, 2, acquire("b", 12, 5_000, 60_000));

@@ -4,10 +4,10 @@
 use leasehold::fence::{Fence, Revision};
 use leasehold::id::{LeaseId, OpId};
 use leasehold::json::Json;
-use leasehold::name::{EntryName, HolderName, Key};
+use leasehold::name::{EntryName, Fingerprint, HolderName, Key};
 use leasehold::protocol::{
-    Acquire, Code, Credential, DoneState, Ended, Granted, Held, HolderState, KeyState, Operation,
-    Refusal, Request, Response, Transfer,
+    Acquire, Code, Credential, DoneState, Ended, Entry, Finish, Granted, Held, HolderState,
+    KeyState, Limit, Operation, Refusal, Request, Response, Transfer, Watch,
 };
 use leasehold::time::Span;
 
@@ -88,47 +88,71 @@ pub fn request(bytes: &mut Bytes) -> Request {
     let mut operation = operation(bytes);
     let op = op_for(bytes, &operation);
     match &mut operation {
-        Operation::Acquire(acquire) => acquire.lease = lease_of(op),
+        // One that extends proposes the id that another op's grant has.
+        Operation::Acquire(acquire) => {
+            acquire.lease = lease_of(if acquire.extend { self::op(bytes) } else { op });
+        }
         Operation::Transfer(transfer) => transfer.lease = lease_of(op),
         _ => {}
     }
     Request { key, op, operation }
 }
 
-/// Any request, as of a client that uses one op for several intentions.
-pub fn careless_request(bytes: &mut Bytes) -> Request {
-    let op = op(bytes);
-    Request {
-        op,
-        ..request(bytes)
-    }
-}
-
 fn operation(bytes: &mut Bytes) -> Operation {
-    match bytes.below(12) {
-        0..=3 => Operation::Acquire(Acquire::new(
-            holder(bytes),
-            LeaseId::from_bits(0),
-            ttl(bytes),
-            wait(bytes),
-        )),
-        4 => Operation::Cancel,
-        5 => Operation::Inspect,
-        6 | 7 => Operation::Release(credential(bytes)),
-        8 => Operation::Renew {
+    match bytes.below(18) {
+        0..=5 => Operation::Acquire(Acquire {
+            limit: parsed(Limit::parse(bytes.pick(&[1, 1, 1, 2, 3, 1_024]))),
+            steal: bytes.once_in(16),
+            extend: bytes.once_in(8),
+            fingerprint: bytes
+                .once_in(8)
+                .then(|| parsed(Fingerprint::parse(bytes.pick(&["f", "g"])))),
+            ..Acquire::new(
+                holder(bytes),
+                LeaseId::from_bits(0),
+                ttl(bytes),
+                wait(bytes),
+            )
+        }),
+        6 => Operation::Cancel,
+        7 => Operation::Inspect,
+        8 | 9 => Operation::Release(credential(bytes)),
+        10 => Operation::Renew {
             credential: credential(bytes),
             ttl: ttl(bytes),
         },
-        9 => Operation::Revoke { fence: None },
-        10 => Operation::Transfer(Transfer {
+        11 => Operation::Revoke {
+            fence: about(bytes),
+        },
+        12 => Operation::Transfer(Transfer {
             credential: credential(bytes),
             successor: holder(bytes),
             lease: LeaseId::from_bits(0),
             ttl: ttl(bytes),
         }),
+        13 | 14 => Operation::Entry(Entry {
+            credential: credential(bytes),
+            name: parsed(EntryName::parse(bytes.pick(&["n", "o"]))),
+            value: bytes
+                .pick(&[Some("1"), Some("[2]"), None])
+                .and_then(Json::parse),
+            number: bytes.below(6) as u64,
+        }),
+        15 => Operation::Finish(Finish {
+            credential: credential(bytes),
+            result: json(bytes.pick(&["null", "{}"])),
+            keep: Span::from_millis(bytes.pick(&[60_000, 86_400_000])),
+        }),
+        16 => Operation::Watch(Watch {
+            after: bytes.pick(&[None, Some(Revision::ABSENT), Some(LAST_TOLD)]),
+            wait: wait(bytes),
+        }),
         _ => Operation::Verify(credential(bytes)),
     }
 }
+
+/// Stands for the revision that was last told, where there is a host to tell one.
+pub const LAST_TOLD: Revision = Revision::from_value(u64::MAX);
 
 /// How a grant ended.
 pub fn ended(bytes: &mut Bytes) -> Ended {
@@ -192,6 +216,13 @@ pub fn response(bytes: &mut Bytes, lease: impl FnOnce(&mut Bytes) -> LeaseId) ->
     }
 }
 
+fn json(text: &str) -> Json {
+    match Json::parse(text) {
+        Some(json) => json,
+        None => unreachable!("the samples are legal"),
+    }
+}
+
 fn state(bytes: &mut Bytes) -> KeyState {
     let holder = |bytes: &mut Bytes| HolderState {
         holder: holder(bytes),
@@ -204,7 +235,7 @@ fn state(bytes: &mut Bytes) -> KeyState {
             .map(|_| {
                 (
                     parsed(EntryName::parse(&["n", &bytes.text(20)].concat())),
-                    Json::parse("[1]").expect("JSON"),
+                    json("[1]"),
                 )
             })
             .collect(),
@@ -255,6 +286,8 @@ pub fn kind(response: &Response) -> &'static str {
 /// The word for an operation's kind.
 pub fn operation_kind(operation: &Operation) -> &'static str {
     match operation {
+        Operation::Acquire(acquire) if acquire.steal => "steal",
+        Operation::Acquire(acquire) if acquire.extend => "extend",
         Operation::Acquire(acquire) if acquire.wait.is_zero() => "acquire",
         Operation::Acquire(_) => "acquire, waiting",
         Operation::Cancel => "cancel",

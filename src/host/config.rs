@@ -7,17 +7,22 @@ use crate::time::Span;
 pub struct HostConfig {
     /// How much less than it keeps a key the host tells the holder.
     pub margin: Margin,
-    /// Length of the first term of a grant that ends a wait. A waiter that is still there confirms
-    /// by renewing; one that is gone holds the others up no longer than this.
+    /// The longest first term of a grant that ends a wait. A waiter that is still there confirms by
+    /// renewing; one that is gone holds the others up no longer than this.
     pub offer: Span,
     /// How long a waiter keeps its place between two polls.
     pub grace: Span,
+    /// How long after the last grant of a key its fence is kept. Fences rise with the time, so this
+    /// only has to be longer than a clock may be wrong.
+    pub retention: Span,
     /// The most keys remembered, held or not.
     pub max_keys: usize,
     /// How many more may be remembered only because something of theirs was cancelled or revoked.
     pub spare_keys: usize,
     /// The most waiters for one key.
     pub max_waiters: usize,
+    /// The most watchers of one key.
+    pub max_watchers: usize,
 }
 
 impl HostConfig {
@@ -26,9 +31,11 @@ impl HostConfig {
         margin: Margin::NONE,
         offer: Span::from_secs(3),
         grace: Span::from_secs(3),
+        retention: Span::from_secs(30 * 86_400),
         max_keys: 100_000,
         spare_keys: 1_024,
         max_waiters: 1_024,
+        max_watchers: 1_024,
     };
 
     /// Settings for a Redis, whose clock may step and which a failover may replace.
@@ -51,8 +58,8 @@ impl HostConfig {
     };
 }
 
-/// The host's allowance for steps of its own clock, kept on the holder's side: the holder is told
-/// a term shorter by it, the key is kept for the whole term.
+/// The host's allowance for steps of its own clock, kept on the holder's side: the holder's term is
+/// shorter by it, the key is kept for the whole term.
 #[derive(Clone, Copy, Debug)]
 pub struct Margin {
     /// The margin is the term divided by this,

@@ -1,20 +1,24 @@
 //! Who gets the lease: grants, queues, expiry, fences.
 //!
-//! A [`Host`] decides by one clock, the one whose instants it is given. Feed it one [`HostInput`]
-//! at a time with [`Host::handle`], then drain [`Host::poll_output`] and carry the outputs out in
-//! order: whatever has to be stored comes before the answers that rest on it.
+//! A [`Host`] decides by one clock, the one whose instants it is given: microseconds since 1970, the
+//! same on every host, since fences are floored by it. Feed it one [`HostInput`] at a time with
+//! [`Host::handle`], then drain [`Host::poll_output`] and carry the outputs out in order: whatever
+//! has to be stored comes before the answers that rest on it.
 
 mod config;
-mod past;
+mod effects;
+mod key;
 mod query;
-mod queue;
 mod record;
 mod shares;
-mod slot;
 mod table;
+mod timers;
 
 pub use config::{HostConfig, Margin};
-pub use record::{GrantRecord, KeyRecord, Mutation, Past, Snapshot, WaiterRecord};
+pub use record::{
+    DoneRecord, EntryRecord, GrantRecord, KeyRecord, Mutation, Offer, Past, PastOutcome, Snapshot,
+    WaiterRecord,
+};
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;
@@ -22,11 +26,12 @@ use alloc::vec::Vec;
 
 use crate::fence::Fence;
 use crate::name::Key;
-use crate::protocol::{Code, Field, Invalid, Operation, Refusal, Request, Response};
+use crate::protocol::{Code, KeyState, List, MAX_LISTED, Operation, Refusal, Request, Response};
 use crate::time::{Instant, Span};
 
+use effects::Effects;
+use key::KeyMachine;
 use shares::Shares;
-use slot::{Asked, Slot};
 use table::Table;
 
 /// Names who awaits an answer. Chosen by the driver, never reused while one is owed.
@@ -38,6 +43,8 @@ pub struct ReplyTo(pub u64);
 pub enum HostInput {
     /// The asker of this request is gone; an answer would reach nobody.
     Gone(ReplyTo),
+    /// A list is asked for.
+    List(ReplyTo, List),
     /// A request has come in.
     Request(ReplyTo, Request),
     /// The instant of the last [`HostOutput::Alarm`] has come. A tick too many does no harm, a
@@ -66,36 +73,11 @@ pub struct Host {
     /// Which key each request that is kept waiting waits for.
     parked: BTreeMap<ReplyTo, Key>,
     floor: Fence,
+    /// Until when ops of keys that are not known may have been forgotten early.
+    cautious_until: Instant,
     effects: Effects,
     alarm: Option<Instant>,
     outputs: VecDeque<HostOutput>,
-}
-
-/// What a step has brought about so far.
-#[derive(Debug, Default)]
-pub(crate) struct Effects {
-    mutations: Vec<Mutation>,
-    replies: Vec<(ReplyTo, Response)>,
-    last_number: u64,
-}
-
-impl Effects {
-    fn persist(&mut self, mutation: Mutation) {
-        self.mutations.push(mutation);
-    }
-
-    fn reply(&mut self, to: ReplyTo, response: Response) {
-        self.replies.push((to, response));
-    }
-
-    fn has_replied(&self, to: ReplyTo) -> bool {
-        self.replies.iter().any(|(replied, _)| *replied == to)
-    }
-
-    fn next_number(&mut self) -> u64 {
-        self.last_number = self.last_number.saturating_add(1);
-        self.last_number
-    }
 }
 
 impl Host {
@@ -107,33 +89,37 @@ impl Host {
     /// A host that carries on from what another has stored. Stored waiters keep their places for
     /// a moment, in which their next poll has to come.
     pub fn restore(config: HostConfig, mut snapshot: Snapshot, now: Instant) -> Self {
-        let written = snapshot.keys.iter().map(|record| record.written).max();
-        let now = written.map_or(now, |written| now.max(written));
         let mut host = Self {
             config,
             shares: Shares::default(),
-            now,
+            now: snapshot.written().max(now),
             table: Table::default(),
             parked: BTreeMap::new(),
             floor: snapshot.floor,
+            cautious_until: Instant::ZERO,
             effects: Effects::default(),
             alarm: None,
             outputs: VecDeque::new(),
         };
         for record in snapshot.keys {
             let key = record.key.clone();
-            host.table.insert(key.clone(), Slot::restore(record));
-            host.table.book(&key, now);
+            host.table
+                .get_or_insert(&key, || KeyMachine::restore(record));
+        }
+        for (key, grant) in snapshot.grants {
+            host.known(&key).restore_grant(grant);
+        }
+        for entry in snapshot.entries {
+            host.known(&entry.key).restore_entry(entry);
         }
         snapshot.waiters.sort_by_key(|waiter| waiter.number);
+        let now = host.now;
         for waiter in snapshot.waiters {
-            let key = waiter.key.clone();
             host.effects.last_number = waiter.number;
-            host.table
-                .get_or_insert(&key, host.floor)
-                .restore_waiter(waiter, now + config.grace);
-            host.table.book(&key, now);
+            host.known(&waiter.key.clone())
+                .restore_waiter(&config, now, waiter);
         }
+        host.table.book_all(&config, host.now);
         host
     }
 
@@ -147,14 +133,18 @@ impl Host {
         self.now = self.now.max(now);
         match input {
             HostInput::Gone(to) => self.gone(to),
+            HostInput::List(to, list) => self.list(to, &list),
             HostInput::Request(to, request) => self.serve(to, request),
             HostInput::Tick => self.alarm = None,
         }
         while let Some(key) = self.table.first_due(self.now) {
-            if let Some(slot) = self.table.get_mut(&key) {
-                slot.settle(&self.config, self.now, &mut self.effects);
+            self.settle(&key);
+        }
+        while let Some(key) = self.table.first_vanishing(self.now) {
+            self.settle(&key);
+            if self.table.vanish(&self.config, &key, self.now) {
+                self.effects.persist(Mutation::DeleteKey(key));
             }
-            self.store(&key);
         }
         self.finish();
     }
@@ -164,70 +154,49 @@ impl Host {
         self.outputs.pop_front()
     }
 
+    /// Whether nothing is left to be remembered, in storage or here.
+    pub fn is_empty(&self) -> bool {
+        self.table.len() == 0
+    }
+
+    /// The key's machine; one that knows nothing if there is none.
+    fn known(&mut self, key: &Key) -> &mut KeyMachine {
+        let (floor, cautious_until) = (self.floor, self.cautious_until);
+        self.table
+            .get_or_insert(key, || KeyMachine::new(key.clone(), floor, cautious_until))
+    }
+
+    fn settle(&mut self, key: &Key) {
+        if let Some(machine) = self.table.get_mut(key) {
+            machine.settle(&self.config, self.now, &mut self.effects);
+        }
+        self.table.book(&self.config, key, self.now);
+    }
+
     fn serve(&mut self, to: ReplyTo, request: Request) {
-        let Request { key, op, operation } = request;
+        let key = request.key.clone();
         let known = self.table.contains(&key);
-        if !self.admits(&key, &operation) {
+        let needs_room = leaves_a_trace(&request.operation);
+        let has_room = self.admits(&key, &request.operation)
+            && (known || !needs_room || self.make_room(&request.operation));
+        if !has_room {
             return self.effects.reply(to, too_many_keys());
         }
-        let has_place = known || (leaves_a_trace(&operation) && self.make_room(&operation));
-        if !has_place && matches!(operation, Operation::Acquire(_) | Operation::Cancel) {
-            return self.effects.reply(to, too_many_keys());
-        }
-        let config = &self.config;
-        let fx = &mut self.effects;
-        let now = self.now;
-        // Asking about a key that was never granted must not take up room.
-        let mut stranger = Slot::new(key.clone(), self.floor);
-        let slot = if has_place {
-            self.table.get_or_insert(&key, self.floor)
+        let (config, now) = (self.config, self.now);
+        if known || needs_room {
+            self.known(&key);
+            if let Some(machine) = self.table.get_mut(&key) {
+                machine.serve(&config, now, to, request, &mut self.effects);
+            }
+            self.table.book(&config, &key, now);
         } else {
-            &mut stranger
-        };
-        slot.settle(config, now, fx);
-        let asked = Asked { to, op, now };
-        match operation {
-            Operation::Acquire(acquire) => slot.acquire(config, asked, acquire, fx),
-            Operation::Cancel => slot.cancel(config, asked, fx),
-            Operation::Inspect => fx.reply(to, slot.inspect(now)),
-            Operation::Release(credential) => slot.release(config, asked, credential, fx),
-            Operation::Renew { credential, ttl } => {
-                fx.reply(to, slot.renew(config, now, credential, ttl));
-            }
-            Operation::Revoke { .. } => slot.revoke(config, asked, fx),
-            Operation::Entry(_) | Operation::Finish(_) | Operation::Watch(_) => {
-                fx.reply(to, not_yet());
-            }
-            Operation::Transfer(transfer) => {
-                fx.reply(to, slot.transfer(config, asked, transfer));
-            }
-            Operation::Verify(credential) => {
-                fx.reply(to, slot.verify(config, now, credential));
-            }
+            // Asking about a key that was never granted must not take up room.
+            let mut stranger = KeyMachine::new(key.clone(), self.floor, self.cautious_until);
+            stranger.serve(&config, now, to, request, &mut self.effects);
         }
-        self.store(&key);
         if !self.effects.has_replied(to) {
             self.parked.insert(to, key);
         }
-    }
-
-    /// Room for one more key: where there is none, the keys that have been idle for longest are
-    /// forgotten. The floor keeps every later fence above theirs. What only ends something has room
-    /// of its own, and leaves nothing that is not idle.
-    fn make_room(&mut self, operation: &Operation) -> bool {
-        let most = self.config.max_keys;
-        let most = match operation {
-            Operation::Acquire(_) => most,
-            _ => most.saturating_add(self.config.spare_keys),
-        };
-        let over = (self.table.len() + 1).saturating_sub(most);
-        if !self.table.has_idle(self.now, over) {
-            return false;
-        }
-        for _ in 0..over {
-            self.forget_idle();
-        }
-        true
     }
 
     /// Whether the key may become alive, if that is what is asked.
@@ -239,29 +208,75 @@ impl Host {
             || self.shares.admit(room, key, &self.table, self.now)
     }
 
-    fn forget_idle(&mut self) {
-        if let Some((key, slot)) = self.table.forget_idle(self.now) {
-            if slot.fence() > self.floor {
-                self.floor = slot.fence();
-                self.effects.persist(Mutation::PutFloor(self.floor));
+    /// Room for one more key: where there is none, the keys that have been idle for longest are
+    /// forgotten. What only ends something has room of its own, and leaves nothing that is not idle.
+    fn make_room(&mut self, operation: &Operation) -> bool {
+        let most = self.config.max_keys;
+        let most = match operation {
+            Operation::Cancel | Operation::Revoke { .. } => {
+                most.saturating_add(self.config.spare_keys)
             }
+            _ => most,
+        };
+        let over = (self.table.len() + 1).saturating_sub(most);
+        if !self.table.has_idle(self.now, over) {
+            return false;
+        }
+        for _ in 0..over {
+            self.forget_idle();
+        }
+        true
+    }
+
+    /// Forgets the key that has been idle for longest, if one is. The floor keeps every later fence
+    /// above its own; what it remembered could come again, so nothing that is new is granted for long
+    /// meanwhile.
+    fn forget_idle(&mut self) {
+        let Some(key) = self.table.longest_idle(self.now) else {
+            return;
+        };
+        // What has expired goes with all that belongs to it.
+        self.settle(&key);
+        let Some(machine) = self.table.remove(&key) else {
+            return;
+        };
+        if machine.fence() > self.floor {
+            self.floor = machine.fence();
+            self.effects.persist(Mutation::PutFloor(self.floor));
+        }
+        self.cautious_until = self.cautious_until.max(machine.remembers_until());
+        if machine.is_stored() {
             self.effects.persist(Mutation::DeleteKey(key));
         }
     }
 
     fn gone(&mut self, to: ReplyTo) {
-        if let Some(key) = self.parked.remove(&to)
-            && let Some(slot) = self.table.get_mut(&key)
-        {
-            slot.gone(&self.config, self.now, to);
-            self.store(&key);
+        let Some(key) = self.parked.remove(&to) else {
+            return;
+        };
+        if let Some(machine) = self.table.get_mut(&key) {
+            machine.gone(&self.config, self.now, to, &mut self.effects);
         }
+        self.table.book(&self.config, &key, self.now);
     }
 
-    fn store(&mut self, key: &Key) {
-        if let Some(record) = self.table.book(key, self.now) {
-            self.effects.persist(Mutation::PutKey(record));
+    fn list(&mut self, to: ReplyTo, list: &List) {
+        let page = self
+            .table
+            .page(&list.prefix, list.after.as_deref(), MAX_LISTED);
+        let is_full = page.len() == MAX_LISTED;
+        let last = page.last().map(|key| String::from(key.as_str()));
+        let mut states: Vec<KeyState> = Vec::new();
+        for key in page {
+            self.settle(&key);
+            if let Some(machine) = self.table.get_mut(&key)
+                && machine.is_live()
+            {
+                states.push(machine.state(self.now));
+            }
         }
+        let after = last.filter(|_| is_full);
+        self.effects.reply(to, Response::Listed { states, after });
     }
 
     /// Ends the step: what is to be stored goes first, then the answers, then the alarm.
@@ -280,28 +295,14 @@ impl Host {
     }
 }
 
-/// Whether the operation is to be remembered though its key is not: repeated after a later grant
-/// it must not have another effect than the first time.
+/// Whether the operation needs a place even for a key of which nothing is known: repeated after a
+/// later grant it must not have another effect than the first time.
 fn leaves_a_trace(operation: &Operation) -> bool {
     match operation {
         Operation::Acquire(_) | Operation::Cancel | Operation::Revoke { .. } => true,
-        Operation::Entry(_)
-        | Operation::Finish(_)
-        | Operation::Watch(_)
-        | Operation::Inspect
-        | Operation::Release(_)
-        | Operation::Renew { .. }
-        | Operation::Transfer(_)
-        | Operation::Verify(_) => false,
+        Operation::Watch(watch) => watch.after.is_some() && !watch.wait.is_zero(),
+        _ => false,
     }
-}
-
-fn not_yet() -> Response {
-    let invalid = Invalid::new(
-        Field::Operation,
-        "must be another: this host does not know it",
-    );
-    Response::Refused(invalid.into())
 }
 
 fn too_many_keys() -> Response {

@@ -63,8 +63,8 @@ impl Shares {
     fn count(&mut self, table: &Table, now: Instant) {
         self.counted = Some(now);
         self.alive = vec![0; self.prefixes.len() + 1];
-        for slot in table.slots().filter(|slot| slot.is_alive(now)) {
-            let scope = self.scope_of(slot.key());
+        for machine in table.machines().filter(|machine| machine.is_alive(now)) {
+            let scope = self.scope_of(machine.key());
             if let Some(alive) = self.alive.get_mut(scope) {
                 *alive += 1;
             }

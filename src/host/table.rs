@@ -1,21 +1,25 @@
 //! All keys of a host, and what is due when.
 
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
 
-use super::record::KeyRecord;
-use super::slot::Slot;
-use crate::fence::Fence;
+use super::config::HostConfig;
+use super::key::KeyMachine;
 use crate::hash::fnv1a;
 use crate::name::Key;
 use crate::time::Instant;
 
-/// The keys, indexed by when they need attention and by how long they have been idle.
+/// The keys, indexed by when they need attention, by how long they have been idle and by when they
+/// can be forgotten.
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    slots: BTreeMap<Place, Slot>,
-    due: BTreeSet<(Instant, Key)>,
-    idle: BTreeSet<(Instant, Key)>,
+    keys: BTreeMap<Place, Entry>,
+    due: Index,
+    idle: Index,
+    vanishing: Index,
 }
+
+type Index = BTreeSet<(Instant, Key)>;
 
 /// Where a key is kept. In order of a hash that lies in the tree itself: to compare texts, each in a
 /// place of its own, would take most of the time among a million of them.
@@ -34,120 +38,182 @@ impl Place {
     }
 }
 
-/// Where the indexes list a key. Kept with the key, so that an entry is always taken out again
-/// before a new one is put in.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Indexed {
+/// A key with the instants under which the indexes list it, so that it is always taken out again
+/// before it is put in anew.
+#[derive(Debug)]
+struct Entry {
+    machine: KeyMachine,
     due: Option<Instant>,
-    /// From when on the key is idle.
+    /// From then on it is idle, or later: a renewal need not move it.
     idle: Option<Instant>,
-    /// Under which instant it is listed as idle: that one or an earlier, since a renewal need not
-    /// move the entry. It is moved when its turn to be forgotten seems to have come.
-    listed: Option<Instant>,
+    /// From then on it can be forgotten, or later.
+    vanishing: Option<Instant>,
 }
 
 impl Table {
     pub fn len(&self) -> usize {
-        self.slots.len()
+        self.keys.len()
     }
 
-    pub fn slots(&self) -> impl Iterator<Item = &Slot> {
-        self.slots.values()
+    pub fn machines(&self) -> impl Iterator<Item = &KeyMachine> {
+        self.keys.values().map(|entry| &entry.machine)
     }
 
     pub fn is_alive(&self, key: &Key, now: Instant) -> bool {
-        let slot = self.slots.get(&Place::of(key));
-        slot.is_some_and(|slot| slot.is_alive(now))
+        let entry = self.keys.get(&Place::of(key));
+        entry.is_some_and(|entry| entry.machine.is_alive(now))
     }
 
     pub fn contains(&self, key: &Key) -> bool {
-        self.slots.contains_key(&Place::of(key))
+        self.keys.contains_key(&Place::of(key))
     }
 
-    pub fn get_mut(&mut self, key: &Key) -> Option<&mut Slot> {
-        self.slots.get_mut(&Place::of(key))
+    pub fn get_mut(&mut self, key: &Key) -> Option<&mut KeyMachine> {
+        let entry = self.keys.get_mut(&Place::of(key))?;
+        Some(&mut entry.machine)
     }
 
-    pub fn get_or_insert(&mut self, key: &Key, floor: Fence) -> &mut Slot {
-        self.slots
-            .entry(Place::of(key))
-            .or_insert_with(|| Slot::new(key.clone(), floor))
+    pub fn get_or_insert(
+        &mut self,
+        key: &Key,
+        make: impl FnOnce() -> KeyMachine,
+    ) -> &mut KeyMachine {
+        let entry = self.keys.entry(Place::of(key)).or_insert_with(|| Entry {
+            machine: make(),
+            due: None,
+            idle: None,
+            vanishing: None,
+        });
+        &mut entry.machine
     }
 
-    pub fn insert(&mut self, key: Key, slot: Slot) {
-        self.slots.insert(Place::of(&key), slot);
-    }
-
-    /// Brings the indexes in line with the key's state; gives the record to store, if it has changed.
-    pub fn book(&mut self, key: &Key, now: Instant) -> Option<KeyRecord> {
-        let slot = self.slots.get_mut(&Place::of(key))?;
-        let before = slot.indexed;
-        let idle = slot.idle_from(now);
-        let after = Indexed {
-            due: slot.due(),
-            idle,
-            listed: idle.map(|idle| before.listed.map_or(idle, |listed| listed.min(idle))),
+    /// Brings the indexes in line with the key's state. A key that nobody has an interest in and
+    /// that was never stored is dropped.
+    pub fn book(&mut self, config: &HostConfig, key: &Key, now: Instant) {
+        let place = Place::of(key);
+        let Some(entry) = self.keys.get_mut(&place) else {
+            return;
         };
-        slot.indexed = after;
-        relist(&mut self.due, key, before.due, after.due);
-        relist(&mut self.idle, key, before.listed, after.listed);
-        slot.take_record(now)
+        let machine = &entry.machine;
+        let idle = machine.idle_from(now);
+        let needed_until = idle.map(|idle| idle.max(machine.remembers_until()));
+        let dropped = !machine.is_stored() && needed_until.is_some_and(|until| until <= now);
+        let after = |at: Option<Instant>| at.filter(|_| !dropped);
+        relist(&mut self.due, key, &mut entry.due, after(machine.due()));
+        let lazily = |listed: Option<Instant>, at: Option<Instant>| {
+            at.map(|at| listed.map_or(at, |listed| listed.min(at)))
+        };
+        let listed = lazily(entry.idle, after(idle));
+        relist(&mut self.idle, key, &mut entry.idle, listed);
+        let vanishing = after(machine.vanishes_from(config, now));
+        let listed = lazily(entry.vanishing, vanishing);
+        relist(&mut self.vanishing, key, &mut entry.vanishing, listed);
+        if dropped {
+            self.keys.remove(&place);
+        }
+    }
+
+    /// The same for all keys, which come from storage.
+    pub fn book_all(&mut self, config: &HostConfig, now: Instant) {
+        let keys: Vec<Key> = self.keys.keys().map(|place| place.key.clone()).collect();
+        for key in keys {
+            if let Some(machine) = self.get_mut(&key) {
+                machine.arm();
+            }
+            self.book(config, &key, now);
+        }
     }
 
     /// When the first key needs attention.
     pub fn next_due(&self) -> Option<Instant> {
-        self.due.first().map(|(at, _)| *at)
+        let due = self.due.first().map(|(at, _)| *at);
+        let vanishing = self.vanishing.first().map(|(at, _)| *at);
+        due.into_iter().chain(vanishing).min()
     }
 
     /// A key that needs attention now.
     pub fn first_due(&self, now: Instant) -> Option<Key> {
-        self.due
-            .first()
-            .filter(|(at, _)| *at <= now)
-            .map(|(_, key)| key.clone())
+        let first = self.due.first().filter(|(at, _)| *at <= now);
+        first.map(|(_, key)| key.clone())
+    }
+
+    /// A key that can perhaps be forgotten now.
+    pub fn first_vanishing(&self, now: Instant) -> Option<Key> {
+        let first = self.vanishing.first().filter(|(at, _)| *at <= now);
+        first.map(|(_, key)| key.clone())
+    }
+
+    /// Takes the key out if it can be forgotten now; else lists it for when it can.
+    pub fn vanish(&mut self, config: &HostConfig, key: &Key, now: Instant) -> bool {
+        let place = Place::of(key);
+        let Some(entry) = self.keys.get_mut(&place) else {
+            return false;
+        };
+        let from = entry.machine.vanishes_from(config, now);
+        relist(&mut self.vanishing, key, &mut entry.vanishing, from);
+        let vanishes = from.is_some_and(|from| from <= now);
+        if vanishes {
+            self.remove(key);
+        }
+        vanishes
     }
 
     /// Whether so many keys are idle now.
     pub fn has_idle(&self, now: Instant, wanted: usize) -> bool {
         let listed = self.idle.iter().take_while(|(at, _)| *at <= now);
-        let is_idle = |(_, key): &&(Instant, Key)| {
-            let slot = self.slots.get(&Place::of(key));
-            slot.and_then(|slot| slot.indexed.idle) <= Some(now)
-        };
-        listed.filter(is_idle).take(wanted).count() == wanted
+        let idle = listed.filter(|(_, key)| !self.is_alive(key, now));
+        idle.take(wanted).count() == wanted
     }
 
-    /// Takes out the key that has been idle for longest, if any is idle now.
-    pub fn forget_idle(&mut self, now: Instant) -> Option<(Key, Slot)> {
+    /// The key that has been idle for longest, if any is idle now.
+    pub fn longest_idle(&mut self, now: Instant) -> Option<Key> {
         loop {
             let (listed, key) = self.idle.first().filter(|(at, _)| *at <= now)?.clone();
-            let place = Place::of(&key);
-            let slot = self.slots.get_mut(&place)?;
-            let idle = slot.indexed.idle;
-            if idle > Some(listed) {
-                slot.indexed.listed = idle;
-                relist(&mut self.idle, &key, Some(listed), idle);
-                continue;
+            let entry = self.keys.get_mut(&Place::of(&key))?;
+            let idle = entry.machine.idle_from(now);
+            if idle.is_some_and(|idle| idle <= now) || idle == Some(listed) {
+                return Some(key);
             }
-            self.idle.remove(&(listed, key.clone()));
-            return self.slots.remove(&place).map(|slot| (key, slot));
+            relist(&mut self.idle, &key, &mut entry.idle, idle);
         }
+    }
+
+    /// Takes the key out.
+    pub fn remove(&mut self, key: &Key) -> Option<KeyMachine> {
+        let mut entry = self.keys.remove(&Place::of(key))?;
+        relist(&mut self.due, key, &mut entry.due, None);
+        relist(&mut self.idle, key, &mut entry.idle, None);
+        relist(&mut self.vanishing, key, &mut entry.vanishing, None);
+        Some(entry.machine)
+    }
+
+    /// The first so many keys in order of their names that begin with this prefix, come after that
+    /// name, and have something to show.
+    pub fn page(&self, prefix: &str, after: Option<&str>, most: usize) -> Vec<Key> {
+        let mut page = BTreeSet::new();
+        for (Place { key, .. }, entry) in &self.keys {
+            let name = key.as_str();
+            let wanted = name.starts_with(prefix) && after.is_none_or(|after| name > after);
+            if wanted && entry.machine.is_live() {
+                page.insert(key);
+                if page.len() > most {
+                    page.pop_last();
+                }
+            }
+        }
+        page.into_iter().cloned().collect()
     }
 }
 
-fn relist(
-    index: &mut BTreeSet<(Instant, Key)>,
-    key: &Key,
-    before: Option<Instant>,
-    after: Option<Instant>,
-) {
-    if before == after {
+fn relist(index: &mut Index, key: &Key, listed: &mut Option<Instant>, at: Option<Instant>) {
+    if *listed == at {
         return;
     }
-    if let Some(before) = before {
+    if let Some(before) = *listed {
         index.remove(&(before, key.clone()));
     }
-    if let Some(after) = after {
-        index.insert((after, key.clone()));
+    if let Some(at) = at {
+        index.insert((at, key.clone()));
     }
+    *listed = at;
 }

@@ -10,7 +10,7 @@ use serde::ser::{Error, Serialize, SerializeMap, SerializeSeq, Serializer};
 use super::{Writer, array, fields, is_json, text};
 
 /// One JSON value as text, byte for byte as somebody wrote it.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Json(Arc<str>);
 
 impl Json {

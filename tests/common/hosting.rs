@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use leasehold::fence::Fence;
+use leasehold::fence::{Fence, Revision};
 use leasehold::host::{
-    Host, HostConfig, HostInput, HostOutput, KeyRecord, Mutation, ReplyTo, Snapshot, WaiterRecord,
+    EntryRecord, GrantRecord, Host, HostConfig, HostInput, HostOutput, KeyRecord, Mutation,
+    PastOutcome, ReplyTo, Snapshot, WaiterRecord,
 };
-use leasehold::name::Key;
+use leasehold::name::{EntryName, Key};
 use leasehold::protocol::{Operation, Request, Response};
 use leasehold::time::Instant;
 
@@ -17,6 +18,8 @@ use super::{at, key, ms, op};
 pub struct Store {
     pub floor: Fence,
     pub keys: BTreeMap<Key, KeyRecord>,
+    pub grants: BTreeMap<(Key, u32), GrantRecord>,
+    pub entries: BTreeMap<(Key, u32, EntryName), EntryRecord>,
     pub waiters: BTreeMap<u64, WaiterRecord>,
 }
 
@@ -24,17 +27,41 @@ impl Store {
     /// Carries out one mutation; one that makes no sense is a fault of the host.
     pub fn apply(&mut self, mutation: Mutation) {
         match mutation {
+            Mutation::DeleteEntries { key, slot } => {
+                let before = self.entries.len();
+                self.entries
+                    .retain(|(of, place, _), _| *of != key || *place != slot);
+                assert!(self.entries.len() < before, "there were entries");
+            }
+            Mutation::DeleteEntry { key, slot, name } => {
+                self.entries
+                    .remove(&(key, slot, name))
+                    .expect("a stored entry");
+            }
+            Mutation::DeleteGrant { key, slot } => {
+                self.grants.remove(&(key, slot)).expect("a stored grant");
+            }
             Mutation::DeleteKey(key) => {
-                let record = self.keys.remove(&key).expect("a stored key is deleted");
-                assert!(self.floor >= record.fence, "a fence was forgotten");
+                self.keys.remove(&key).expect("a stored key is deleted");
+                assert!(self.grants.keys().all(|(of, _)| *of != key));
+                assert!(self.entries.keys().all(|(of, ..)| *of != key));
+                assert!(self.waiters.values().all(|waiter| waiter.key != key));
             }
             Mutation::DeleteWaiter { key, number } => {
                 let waiter = self.waiters.remove(&number).expect("a stored waiter");
                 assert_eq!(waiter.key, key);
             }
+            Mutation::PutEntry(entry) => {
+                let place = (entry.key.clone(), entry.slot, entry.name.clone());
+                self.entries.insert(place, entry);
+            }
             Mutation::PutFloor(floor) => {
                 assert!(floor > self.floor, "a floor only rises");
                 self.floor = floor;
+            }
+            Mutation::PutGrant { key, grant } => {
+                assert!(grant.slot > 0, "the first is in the key's own record");
+                self.grants.insert((key, grant.slot), grant);
             }
             Mutation::PutKey(record) => {
                 if let Some(before) = self.keys.get(&record.key) {
@@ -52,11 +79,114 @@ impl Store {
     }
 
     pub fn snapshot(&self) -> Snapshot {
+        let grants = self.grants.iter();
         Snapshot {
             floor: self.floor,
             keys: self.keys.values().cloned().collect(),
+            grants: grants
+                .map(|((key, _), grant)| (key.clone(), grant.clone()))
+                .collect(),
+            entries: self.entries.values().cloned().collect(),
             waiters: self.waiters.values().cloned().collect(),
         }
+    }
+}
+
+/// Fences as tests write them: 1 for a key's first grant, 2 for its second, and so on.
+#[derive(Default)]
+struct Ordinals(BTreeMap<Key, Vec<Fence>>);
+
+impl Ordinals {
+    /// Takes note of the fences in a record.
+    fn note(&mut self, mutation: &Mutation) {
+        let (key, fences) = match mutation {
+            Mutation::PutKey(record) => {
+                let past = record.past.iter().filter_map(|past| match past.outcome {
+                    PastOutcome::Grant { fence, .. } => Some(fence),
+                    _ => None,
+                });
+                let first = record.grant.iter().map(|grant| grant.fence);
+                (&record.key, past.chain(first).collect())
+            }
+            Mutation::PutGrant { key, grant } => (key, vec![grant.fence]),
+            _ => return,
+        };
+        let known = self.0.entry(key.clone()).or_default();
+        known.extend(fences);
+        known.sort_unstable();
+        known.dedup();
+    }
+
+    fn of(&self, key: &Key, fence: Fence) -> Fence {
+        let known = self.0.get(key).map_or(&[][..], Vec::as_slice);
+        let index = known.iter().position(|known| *known == fence);
+        index.map_or(fence, |index| Fence::from_value(index as u64 + 1))
+    }
+
+    /// The host's own, for one that a test names; an unknown one stays as it is.
+    fn real(&self, key: &Key, named: Fence) -> Fence {
+        let fences = self.0.get(key).map_or(&[][..], Vec::as_slice);
+        let index = usize::try_from(named.value())
+            .ok()
+            .and_then(|ordinal| ordinal.checked_sub(1));
+        index
+            .and_then(|index| fences.get(index).copied())
+            .unwrap_or(named)
+    }
+
+    fn name_in(&self, request: &mut Request) {
+        let key = request.key.clone();
+        let fence = match &mut request.operation {
+            Operation::Release(credential)
+            | Operation::Verify(credential)
+            | Operation::Renew { credential, .. } => &mut credential.fence,
+            Operation::Transfer(transfer) => &mut transfer.credential.fence,
+            Operation::Entry(entry) => &mut entry.credential.fence,
+            Operation::Finish(finish) => &mut finish.credential.fence,
+            Operation::Revoke { fence } => fence,
+            _ => return,
+        };
+        *fence = fence.map(|named| self.real(&key, named));
+    }
+
+    /// The response with what every test would have to repeat left out: ages, revisions, and how
+    /// many others want the key.
+    fn plain(&self, key: &Key, mut response: Response) -> Response {
+        match &mut response {
+            Response::Granted(granted) => {
+                granted.fence = self.of(key, granted.fence);
+                granted.wanted = 0;
+            }
+            Response::Held(held) => {
+                held.fence = None;
+                held.waiters = 0;
+            }
+            Response::NotHolder { about, present, .. } => {
+                *about = about.map(|fence| self.of(key, fence));
+                *present = None;
+            }
+            Response::Renewed { about, wanted, .. } => {
+                *about = about.map(|fence| self.of(key, fence));
+                *wanted = 0;
+            }
+            Response::Entered { about }
+            | Response::Finished { about }
+            | Response::Released { about } => *about = about.map(|fence| self.of(key, fence)),
+            Response::Done(done) => done.fence = self.of(key, done.fence),
+            Response::State(state) => {
+                state.revision = Revision::ABSENT;
+                for holder in &mut state.holders {
+                    holder.fence = self.of(key, holder.fence);
+                    holder.age_ms = 0;
+                }
+                if let Some(done) = &mut state.done {
+                    done.fence = self.of(key, done.fence);
+                    done.age_ms = 0;
+                }
+            }
+            _ => {}
+        }
+        response
     }
 }
 
@@ -68,6 +198,10 @@ pub struct Server {
     pub store: Store,
     pub alarm: Option<Instant>,
     pub replies: Vec<(Instant, ReplyTo, Response)>,
+    /// The same as the host gave them.
+    raw: BTreeMap<ReplyTo, Response>,
+    about: BTreeMap<ReplyTo, Key>,
+    ordinals: Ordinals,
     asked: u64,
 }
 
@@ -85,6 +219,9 @@ impl Server {
             store: Store::default(),
             alarm: None,
             replies: Vec::new(),
+            raw: BTreeMap::new(),
+            about: BTreeMap::new(),
+            ordinals: Ordinals::default(),
             asked: 0,
         }
     }
@@ -113,10 +250,14 @@ impl Server {
                 }
                 HostOutput::Persist(mutation) => {
                     assert!(!replied, "an answer left before what it rests on");
+                    self.ordinals.note(&mutation);
                     self.store.apply(mutation);
                 }
                 HostOutput::Reply(to, response) => {
                     replied = true;
+                    self.raw.insert(to, response.clone());
+                    let key = self.about.get(&to).cloned().unwrap_or_else(|| key("k"));
+                    let response = self.ordinals.plain(&key, response);
                     self.replies.push((self.now, to, response));
                 }
             }
@@ -124,9 +265,11 @@ impl Server {
     }
 
     /// Sends a request; the answer may come later.
-    pub fn send(&mut self, millis: u64, request: Request) -> ReplyTo {
+    pub fn send(&mut self, millis: u64, mut request: Request) -> ReplyTo {
         self.asked += 1;
         let to = ReplyTo(self.asked);
+        self.ordinals.name_in(&mut request);
+        self.about.insert(to, request.key.clone());
         self.input(millis, HostInput::Request(to, request));
         to
     }
@@ -140,6 +283,17 @@ impl Server {
     pub fn ask(&mut self, millis: u64, bits: u128, operation: Operation) -> Response {
         let to = self.post(millis, bits, operation);
         self.reply(to).expect("an answer at once")
+    }
+
+    /// The same, as the host gave it: fences, revisions and all.
+    pub fn raw(&mut self, millis: u64, bits: u128, operation: Operation) -> Response {
+        let to = self.post(millis, bits, operation);
+        self.raw_reply(to).expect("an answer at once")
+    }
+
+    /// The answer to this asker as the host gave it.
+    pub fn raw_reply(&self, to: ReplyTo) -> Option<Response> {
+        self.raw.get(&to).cloned()
     }
 
     /// The same, for another key.

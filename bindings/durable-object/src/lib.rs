@@ -11,7 +11,7 @@ mod store;
 
 use std::cell::{Cell, RefCell};
 
-use leasehold::host::{Host, HostConfig, HostInput, HostOutput, ReplyTo};
+use leasehold::host::{Host, HostConfig, HostInput, HostOutput, Mutation, ReplyTo};
 use leasehold::json::Writer;
 use leasehold::layout::{Layout, Place, Plan, Register, Ruling, Standing, Told};
 use leasehold::protocol::Request;
@@ -235,10 +235,12 @@ impl LeaseObject {
         host.handle(now, input);
         let mut step = Step::default();
         let mut written = false;
+        let mut forgotten = false;
         while let Some(output) = host.poll_output() {
             match output {
                 HostOutput::Alarm(at) => step.alarm = Some(at.map(|at| at.since(now))),
                 HostOutput::Persist(mutation) => {
+                    forgotten |= matches!(mutation, Mutation::DeleteKey(_));
                     self.store.apply(mutation)?;
                     written = true;
                 }
@@ -250,7 +252,12 @@ impl LeaseObject {
         } else {
             self.store.touch()?;
         }
-        self.host.replace(Some(host));
+        // A shard that is closed stays so.
+        step.vanished =
+            forgotten && host.is_empty() && self.with_place(|place| place.may_grant())?;
+        if !step.vanished {
+            self.host.replace(Some(host));
+        }
         Ok(step.into_json())
     }
 }

@@ -14,6 +14,8 @@ pub(crate) struct Step {
     pub alarm: Option<Option<Span>>,
     /// The object that records the layout is to be asked, and the request given again.
     pub ask: bool,
+    /// Nothing is left that anybody could need: all of the storage is to be deleted.
+    pub vanished: bool,
 }
 
 impl Step {
@@ -43,6 +45,9 @@ impl Step {
             });
             if self.ask {
                 json.flag("ask", true);
+            }
+            if self.vanished {
+                json.flag("vanished", true);
             }
             if let Some(alarm) = self.alarm {
                 json.record("alarm", |json| {

@@ -3,12 +3,16 @@
 //! Fences are text, since SQLite's integers end below 2^64 and JavaScript's numbers at 2^53. Times
 //! are microseconds, which stay below 2^53 until the year 2255.
 
+mod past;
+
+use std::str::FromStr;
+
 use js_sys::Array;
 use leasehold::fence::Fence;
-use leasehold::host::{GrantRecord, KeyRecord, Past, WaiterRecord};
-use leasehold::id::LeaseId;
-use leasehold::name::{HolderName, Key};
-use leasehold::protocol::Ended;
+use leasehold::host::{DoneRecord, EntryRecord, GrantRecord, KeyRecord, Offer, WaiterRecord};
+use leasehold::json::Json;
+use leasehold::name::{EntryName, Fingerprint, HolderName, Key};
+use leasehold::protocol::{Invalid, Limit};
 use leasehold::time::{Instant, Span};
 use wasm_bindgen::JsValue;
 
@@ -17,76 +21,184 @@ pub(crate) struct Unreadable(pub &'static str);
 
 type Read<T> = Result<T, Unreadable>;
 
-pub(crate) const KEY_COLUMNS: &str = "key, fence, written, lease, op, holder, term, expires, past";
+pub(crate) const KEY_COLUMNS: &str = "key, fence, revision, written, past, cautious_until, \
+     done_fence, done_result, done_since, done_until, done_fingerprint, \
+     grant_fence, lease, op, holder, most, since, term, expires, offer, fingerprint, entered";
 
-pub(crate) const WAITER_COLUMNS: &str = "number, key, op, lease, holder, ttl";
+pub(crate) const GRANT_COLUMNS: &str = "key, slot, \
+     grant_fence, lease, op, holder, most, since, term, expires, offer, fingerprint, entered";
 
-pub(crate) fn key_values(record: &KeyRecord) -> [JsValue; 9] {
-    let grant = record.grant.as_ref();
-    [
+pub(crate) const ENTRY_COLUMNS: &str = "key, slot, name, value";
+
+pub(crate) const WAITER_COLUMNS: &str = "number, key, op, lease, holder, ttl, most, fingerprint";
+
+/// How many columns a grant takes.
+const GRANT: usize = 11;
+
+pub(crate) fn key_values(record: &KeyRecord) -> Vec<JsValue> {
+    let done = record.done.as_ref();
+    let mut values = vec![
         record.key.as_str().into(),
         fence_value(record.fence),
+        record.revision.to_string().into(),
         instant_value(record.written),
-        optional(grant.map(|grant| grant.lease.to_hex())),
-        optional(grant.map(|grant| grant.op.to_hex())),
-        optional(grant.map(|grant| grant.holder.as_str())),
-        optional(grant.map(|grant| grant.term.as_micros() as f64)),
-        grant.map_or(JsValue::NULL, |grant| instant_value(grant.expires)),
-        past_text(&record.past).into(),
-    ]
+        past::text(&record.past).into(),
+        instant_value(record.cautious_until),
+        optional(done.map(|done| fence_value(done.fence))),
+        optional(done.map(|done| done.result.as_str())),
+        optional(done.map(|done| instant_value(done.since))),
+        optional(done.map(|done| instant_value(done.until))),
+        optional(
+            done.and_then(|done| done.fingerprint.as_ref())
+                .map(Fingerprint::as_str),
+        ),
+    ];
+    match &record.grant {
+        Some(grant) => values.extend(grant_columns(grant)),
+        None => values.extend(std::iter::repeat_n(JsValue::NULL, GRANT)),
+    }
+    values
 }
 
-pub(crate) fn key_record(row: &Array) -> Read<KeyRecord> {
+pub(crate) fn key_record(row: &Row) -> Read<KeyRecord> {
     Ok(KeyRecord {
-        key: key(row, 0)?,
-        fence: fence(row, 1)?,
-        written: instant(row, 2, "written")?,
-        grant: grant(row)?,
-        past: past_records(&text(row, 8, "past")?).ok_or(Unreadable("past"))?,
+        key: row.key(0)?,
+        fence: row.parsed(1, "fence")?,
+        revision: row.parsed(2, "revision")?,
+        written: row.instant(3, "written")?,
+        past: past::records(&row.text(4, "past")?).ok_or(Unreadable("past"))?,
+        cautious_until: row.instant(5, "cautious_until")?,
+        done: if row.is_null(6) {
+            None
+        } else {
+            Some(done(row)?)
+        },
+        grant: if row.is_null(11) {
+            None
+        } else {
+            Some(grant(row, 0, 11)?)
+        },
     })
 }
 
-pub(crate) fn waiter_values(record: &WaiterRecord) -> [JsValue; 6] {
+fn done(row: &Row) -> Read<DoneRecord> {
+    let result = row.text(7, "done_result")?;
+    Ok(DoneRecord {
+        fence: row.parsed(6, "done_fence")?,
+        result: Json::parse(&result).ok_or(Unreadable("done_result"))?,
+        since: row.instant(8, "done_since")?,
+        until: row.instant(9, "done_until")?,
+        fingerprint: row.fingerprint(10)?,
+    })
+}
+
+pub(crate) fn grant_values(key: &Key, grant: &GrantRecord) -> Vec<JsValue> {
+    let place = [key.as_str().into(), grant.slot.into()];
+    place.into_iter().chain(grant_columns(grant)).collect()
+}
+
+pub(crate) fn grant_record(row: &Row) -> Read<(Key, GrantRecord)> {
+    let slot = row.small(1, "slot")?;
+    Ok((row.key(0)?, grant(row, slot, 2)?))
+}
+
+fn grant_columns(grant: &GrantRecord) -> [JsValue; GRANT] {
     [
+        fence_value(grant.fence),
+        grant.lease.to_hex().into(),
+        grant.op.to_hex().into(),
+        grant.holder.as_str().into(),
+        grant.limit.holders().into(),
+        instant_value(grant.since),
+        span_value(grant.term),
+        instant_value(grant.expires),
+        offer_name(grant.offer).into(),
+        optional(grant.fingerprint.as_ref().map(Fingerprint::as_str)),
+        (grant.entered as f64).into(),
+    ]
+}
+
+fn grant(row: &Row, slot: u32, from: u32) -> Read<GrantRecord> {
+    let offer = row.text(from + 8, "offer")?;
+    Ok(GrantRecord {
+        slot,
+        fence: row.parsed(from, "grant_fence")?,
+        lease: row.parsed(from + 1, "lease")?,
+        op: row.parsed(from + 2, "op")?,
+        holder: row.named(from + 3, "holder", HolderName::parse)?,
+        limit: row.limit(from + 4)?,
+        since: row.instant(from + 5, "since")?,
+        term: row.span(from + 6, "term")?,
+        expires: row.instant(from + 7, "expires")?,
+        offer: offer_named(&offer).ok_or(Unreadable("offer"))?,
+        fingerprint: row.fingerprint(from + 9)?,
+        entered: row.whole(from + 10, "entered")?,
+    })
+}
+
+const OFFERS: [(Offer, &str); 3] = [
+    (Offer::Made, "made"),
+    (Offer::Collected, "collected"),
+    (Offer::Confirmed, "confirmed"),
+];
+
+fn offer_name(offer: Offer) -> &'static str {
+    let named = OFFERS.iter().find(|(known, _)| *known == offer);
+    named.map_or("confirmed", |(_, name)| name)
+}
+
+fn offer_named(name: &str) -> Option<Offer> {
+    let named = OFFERS.iter().find(|(_, known)| *known == name);
+    named.map(|(offer, _)| *offer)
+}
+
+pub(crate) fn entry_values(entry: &EntryRecord) -> Vec<JsValue> {
+    vec![
+        entry.key.as_str().into(),
+        entry.slot.into(),
+        entry.name.as_str().into(),
+        entry.value.as_str().into(),
+    ]
+}
+
+pub(crate) fn entry_record(row: &Row) -> Read<EntryRecord> {
+    let value = row.text(3, "value")?;
+    Ok(EntryRecord {
+        key: row.key(0)?,
+        slot: row.small(1, "slot")?,
+        name: row.named(2, "name", EntryName::parse)?,
+        value: Json::parse(&value).ok_or(Unreadable("value"))?,
+    })
+}
+
+pub(crate) fn waiter_values(record: &WaiterRecord) -> Vec<JsValue> {
+    vec![
         (record.number as f64).into(),
         record.key.as_str().into(),
         record.op.to_hex().into(),
         record.lease.to_hex().into(),
         record.holder.as_str().into(),
-        (record.ttl.as_micros() as f64).into(),
+        span_value(record.ttl),
+        record.limit.holders().into(),
+        optional(record.fingerprint.as_ref().map(Fingerprint::as_str)),
     ]
 }
 
-pub(crate) fn waiter_record(row: &Array) -> Read<WaiterRecord> {
+pub(crate) fn waiter_record(row: &Row) -> Read<WaiterRecord> {
     Ok(WaiterRecord {
-        number: micros(row, 0, "number")?,
-        key: key(row, 1)?,
-        op: parsed(row, 2, "op")?,
-        lease: parsed(row, 3, "lease")?,
-        holder: holder(row, 4)?,
-        ttl: Span::from_micros(micros(row, 5, "ttl")?),
+        number: row.whole(0, "number")?,
+        key: row.key(1)?,
+        op: row.parsed(2, "op")?,
+        lease: row.parsed(3, "lease")?,
+        holder: row.named(4, "holder", HolderName::parse)?,
+        ttl: row.span(5, "ttl")?,
+        limit: row.limit(6)?,
+        fingerprint: row.fingerprint(7)?,
     })
 }
 
 pub(crate) fn fence_value(fence: Fence) -> JsValue {
-    String::from(fence).into()
-}
-
-pub(crate) fn fence(row: &Array, column: u32) -> Read<Fence> {
-    parsed(row, column, "fence")
-}
-
-fn grant(row: &Array) -> Read<Option<GrantRecord>> {
-    if row.get(3).is_null() {
-        return Ok(None);
-    }
-    Ok(Some(GrantRecord {
-        lease: parsed(row, 3, "lease")?,
-        op: parsed(row, 4, "op")?,
-        holder: holder(row, 5)?,
-        term: Span::from_micros(micros(row, 6, "term")?),
-        expires: instant(row, 7, "expires")?,
-    }))
+    fence.to_string().into()
 }
 
 fn optional(value: Option<impl Into<JsValue>>) -> JsValue {
@@ -97,75 +209,67 @@ fn instant_value(instant: Instant) -> JsValue {
     (instant.as_micros() as f64).into()
 }
 
-fn text(row: &Array, column: u32, name: &'static str) -> Read<String> {
-    row.get(column).as_string().ok_or(Unreadable(name))
+fn span_value(span: Span) -> JsValue {
+    (span.as_micros() as f64).into()
 }
 
-fn micros(row: &Array, column: u32, name: &'static str) -> Read<u64> {
-    let number = row.get(column).as_f64().ok_or(Unreadable(name))?;
-    Ok(number as u64)
-}
+/// A row that was read.
+pub(crate) struct Row(pub Array);
 
-fn instant(row: &Array, column: u32, name: &'static str) -> Read<Instant> {
-    micros(row, column, name).map(Instant::from_micros)
-}
-
-fn parsed<T: std::str::FromStr>(row: &Array, column: u32, name: &'static str) -> Read<T> {
-    text(row, column, name)?
-        .parse()
-        .map_err(|_| Unreadable(name))
-}
-
-fn key(row: &Array, column: u32) -> Read<Key> {
-    Key::parse(&text(row, column, "key")?).map_err(|_| Unreadable("key"))
-}
-
-fn holder(row: &Array, column: u32) -> Read<HolderName> {
-    HolderName::parse(&text(row, column, "holder")?).map_err(|_| Unreadable("holder"))
-}
-
-/// One line for each: op, lease, fence, the op that ended it, how it ended, when.
-fn past_text(past: &[Past]) -> String {
-    let mut lines = String::new();
-    for past in past {
-        let (lease, fence) = match past.grant {
-            Some((lease, fence)) => (lease.to_hex(), String::from(fence)),
-            None => Default::default(),
-        };
-        let ended_by = past.ended_by.map(|op| op.to_hex()).unwrap_or_default();
-        let at = past.at.as_micros().to_string();
-        let fields = [
-            &past.op.to_hex(),
-            &lease,
-            &fence,
-            &ended_by,
-            past.ended.name(),
-            &at,
-        ];
-        lines.push_str(&fields.join(" "));
-        lines.push('\n');
+impl Row {
+    fn is_null(&self, column: u32) -> bool {
+        self.0.get(column).is_null()
     }
-    lines
-}
 
-fn past_records(lines: &str) -> Option<Vec<Past>> {
-    lines.lines().map(past_record).collect()
-}
+    fn text(&self, column: u32, name: &'static str) -> Read<String> {
+        self.0.get(column).as_string().ok_or(Unreadable(name))
+    }
 
-fn past_record(line: &str) -> Option<Past> {
-    let mut fields = line.split(' ');
-    let mut field = || fields.next();
-    Some(Past {
-        op: field()?.parse().ok()?,
-        grant: match (field()?, field()?) {
-            ("", "") => None,
-            (lease, fence) => Some((lease.parse::<LeaseId>().ok()?, fence.parse().ok()?)),
-        },
-        ended_by: match field()? {
-            "" => None,
-            op => Some(op.parse().ok()?),
-        },
-        ended: Ended::from_name(field()?)?,
-        at: Instant::from_micros(field()?.parse().ok()?),
-    })
+    fn whole(&self, column: u32, name: &'static str) -> Read<u64> {
+        let number = self.0.get(column).as_f64().ok_or(Unreadable(name))?;
+        Ok(number as u64)
+    }
+
+    fn small(&self, column: u32, name: &'static str) -> Read<u32> {
+        let number = self.whole(column, name)?;
+        u32::try_from(number).map_err(|_| Unreadable(name))
+    }
+
+    fn instant(&self, column: u32, name: &'static str) -> Read<Instant> {
+        self.whole(column, name).map(Instant::from_micros)
+    }
+
+    fn span(&self, column: u32, name: &'static str) -> Read<Span> {
+        self.whole(column, name).map(Span::from_micros)
+    }
+
+    pub fn parsed<T: FromStr>(&self, column: u32, name: &'static str) -> Read<T> {
+        let text = self.text(column, name)?;
+        text.parse().map_err(|_| Unreadable(name))
+    }
+
+    fn named<T>(
+        &self,
+        column: u32,
+        name: &'static str,
+        parse: impl Fn(&str) -> Result<T, Invalid>,
+    ) -> Read<T> {
+        parse(&self.text(column, name)?).map_err(|_| Unreadable(name))
+    }
+
+    fn key(&self, column: u32) -> Read<Key> {
+        self.named(column, "key", Key::parse)
+    }
+
+    fn limit(&self, column: u32) -> Read<Limit> {
+        Limit::parse(self.whole(column, "most")?).map_err(|_| Unreadable("most"))
+    }
+
+    fn fingerprint(&self, column: u32) -> Read<Option<Fingerprint>> {
+        if self.is_null(column) {
+            return Ok(None);
+        }
+        self.named(column, "fingerprint", Fingerprint::parse)
+            .map(Some)
+    }
 }

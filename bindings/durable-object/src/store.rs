@@ -8,22 +8,35 @@ use leasehold::host::{Mutation, Snapshot};
 use wasm_bindgen::prelude::*;
 use worker_sys::{SqlStorage, SqlStorageCursor};
 
-use crate::row::{self, Unreadable};
+use crate::row::{self, Row, Unreadable};
 
 /// The version of the tables below.
-const SCHEMA: &str = "1";
+const SCHEMA: &str = "2";
 
 const CREATE: &str = "
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS keys (
-  key TEXT PRIMARY KEY, fence TEXT NOT NULL, written INTEGER NOT NULL,
-  lease TEXT, op TEXT, holder TEXT, term INTEGER, expires INTEGER, past TEXT NOT NULL
+  key TEXT PRIMARY KEY, fence TEXT NOT NULL, revision TEXT NOT NULL, written INTEGER NOT NULL,
+  past TEXT NOT NULL, cautious_until INTEGER NOT NULL,
+  done_fence TEXT, done_result TEXT, done_since INTEGER, done_until INTEGER, done_fingerprint TEXT,
+  grant_fence TEXT, lease TEXT, op TEXT, holder TEXT, most INTEGER, since INTEGER, term INTEGER,
+  expires INTEGER, offer TEXT, fingerprint TEXT, entered INTEGER
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS grants (
+  key TEXT NOT NULL, slot INTEGER NOT NULL,
+  grant_fence TEXT NOT NULL, lease TEXT NOT NULL, op TEXT NOT NULL, holder TEXT NOT NULL,
+  most INTEGER NOT NULL, since INTEGER NOT NULL, term INTEGER NOT NULL, expires INTEGER NOT NULL,
+  offer TEXT NOT NULL, fingerprint TEXT, entered INTEGER NOT NULL, PRIMARY KEY (key, slot)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS entries (
+  key TEXT NOT NULL, slot INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL,
+  PRIMARY KEY (key, slot, name)
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS waiters (
-  number INTEGER PRIMARY KEY, key TEXT NOT NULL, op TEXT NOT NULL,
-  lease TEXT NOT NULL, holder TEXT NOT NULL, ttl INTEGER NOT NULL
+  number INTEGER PRIMARY KEY, key TEXT NOT NULL, op TEXT NOT NULL, lease TEXT NOT NULL,
+  holder TEXT NOT NULL, ttl INTEGER NOT NULL, most INTEGER NOT NULL, fingerprint TEXT
 );
-INSERT INTO meta VALUES ('schema', '1') ON CONFLICT DO NOTHING;
+INSERT INTO meta VALUES ('schema', '2') ON CONFLICT DO NOTHING;
 ";
 
 /// An object's SQLite storage. Its tables are made by the first write, never by a question.
@@ -44,7 +57,7 @@ impl Store {
     pub fn is_used(&self) -> Result<bool, JsValue> {
         if !self.has_tables.get() {
             let tables = "SELECT name FROM sqlite_master WHERE name = 'meta'";
-            let tables = self.rows(tables, |row| Ok(row.get(0)))?;
+            let tables = self.rows(tables, |row| Ok(row.0.get(0)))?;
             self.has_tables.set(!tables.is_empty());
         }
         Ok(self.has_tables.get())
@@ -57,24 +70,41 @@ impl Store {
         }
         self.check_schema()?;
         let floor = "SELECT value FROM meta WHERE name = 'floor'";
-        let floor = self.rows(floor, |row| row::fence(row, 0))?;
+        let floor = self.rows(floor, |row| row.parsed(0, "floor"))?;
         Ok(Snapshot {
             floor: floor.into_iter().next().unwrap_or(Fence::NONE),
-            keys: self.rows(
-                &["SELECT ", row::KEY_COLUMNS, " FROM keys"].concat(),
-                row::key_record,
-            )?,
-            waiters: self.rows(
-                &["SELECT ", row::WAITER_COLUMNS, " FROM waiters"].concat(),
-                row::waiter_record,
-            )?,
+            keys: self.table("keys", row::KEY_COLUMNS, row::key_record)?,
+            grants: self.table("grants", row::GRANT_COLUMNS, row::grant_record)?,
+            entries: self.table("entries", row::ENTRY_COLUMNS, row::entry_record)?,
+            waiters: self.table("waiters", row::WAITER_COLUMNS, row::waiter_record)?,
         })
+    }
+
+    fn table<T>(
+        &self,
+        table: &str,
+        columns: &str,
+        read: impl Fn(&Row) -> Result<T, Unreadable>,
+    ) -> Result<Vec<T>, JsValue> {
+        self.rows(&["SELECT ", columns, " FROM ", table].concat(), read)
     }
 
     /// Carries out one change.
     pub fn apply(&self, mutation: Mutation) -> Result<(), JsValue> {
         self.create()?;
         match mutation {
+            Mutation::DeleteEntries { key, slot } => self.exec(
+                "DELETE FROM entries WHERE key = ? AND slot = ?",
+                [key.as_str().into(), slot.into()],
+            ),
+            Mutation::DeleteEntry { key, slot, name } => self.exec(
+                "DELETE FROM entries WHERE key = ? AND slot = ? AND name = ?",
+                [key.as_str().into(), slot.into(), name.as_str().into()],
+            ),
+            Mutation::DeleteGrant { key, slot } => self.exec(
+                "DELETE FROM grants WHERE key = ? AND slot = ?",
+                [key.as_str().into(), slot.into()],
+            ),
             Mutation::DeleteKey(key) => {
                 self.exec("DELETE FROM keys WHERE key = ?", [key.as_str().into()])
             }
@@ -82,20 +112,24 @@ impl Store {
                 "DELETE FROM waiters WHERE number = ?",
                 [(number as f64).into()],
             ),
-            Mutation::PutFloor(floor) => self.exec(
-                "INSERT OR REPLACE INTO meta VALUES ('floor', ?)",
-                [row::fence_value(floor)],
-            ),
-            Mutation::PutKey(record) => self.exec(
-                "INSERT OR REPLACE INTO keys VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                row::key_values(&record),
-            ),
-            Mutation::PutWaiter(record) => self.exec(
-                "INSERT OR REPLACE INTO waiters VALUES (?, ?, ?, ?, ?, ?)",
-                row::waiter_values(&record),
-            ),
+            Mutation::PutEntry(entry) => self.put("entries", row::entry_values(&entry)),
+            Mutation::PutFloor(floor) => {
+                self.put("meta", vec!["floor".into(), row::fence_value(floor)])
+            }
+            Mutation::PutGrant { key, grant } => {
+                self.put("grants", row::grant_values(&key, &grant))
+            }
+            Mutation::PutKey(record) => self.put("keys", row::key_values(&record)),
+            Mutation::PutWaiter(record) => self.put("waiters", row::waiter_values(&record)),
         }
         .map(drop)
+    }
+
+    /// Puts a row, in place of any that has its key.
+    fn put(&self, table: &str, values: Vec<JsValue>) -> Result<SqlStorageCursor, JsValue> {
+        let marks = vec!["?"; values.len()].join(",");
+        let query = ["INSERT OR REPLACE INTO ", table, " VALUES (", &marks, ")"].concat();
+        self.exec(&query, values)
     }
 
     /// A value beside the host's records.
@@ -115,8 +149,7 @@ impl Store {
     /// Puts such a value.
     pub fn put_meta(&self, name: &str, value: &str) -> Result<(), JsValue> {
         self.create()?;
-        let query = "INSERT OR REPLACE INTO meta VALUES (?, ?)";
-        self.exec(query, [name.into(), value.into()]).map(drop)
+        self.put("meta", vec![name.into(), value.into()]).map(drop)
     }
 
     /// Forgets all who wait.
@@ -145,7 +178,7 @@ impl Store {
 
     fn check_schema(&self) -> Result<(), JsValue> {
         let stored = "SELECT value FROM meta WHERE name = 'schema'";
-        let stored = self.rows(stored, |row| Ok(row.get(0)))?;
+        let stored = self.rows(stored, |row| Ok(row.0.get(0)))?;
         match stored.first() {
             Some(version) if *version == SCHEMA => Ok(()),
             _ => Err(JsError::new("the object's tables are of another version").into()),
@@ -155,20 +188,20 @@ impl Store {
     fn rows<T>(
         &self,
         query: &str,
-        read: impl Fn(&Array) -> Result<T, Unreadable>,
+        read: impl Fn(&Row) -> Result<T, Unreadable>,
     ) -> Result<Vec<T>, JsValue> {
         let rows = self.exec(query, [])?.raw();
         rows.into_iter()
-            .map(|row| read(row?.unchecked_ref()).map_err(unreadable))
+            .map(|row| read(&Row(row?.unchecked_into())).map_err(unreadable))
             .collect()
     }
 
-    fn exec<const N: usize>(
+    fn exec(
         &self,
         query: &str,
-        values: [JsValue; N],
+        values: impl IntoIterator<Item = JsValue>,
     ) -> Result<SqlStorageCursor, JsValue> {
-        self.sql.exec(query, values.iter().collect())
+        self.sql.exec(query, values.into_iter().collect())
     }
 }
 

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use leasehold::host::{Host, HostConfig, HostInput, HostOutput, ReplyTo};
 use leasehold::json::Writer;
 use leasehold::protocol::wire::WireResponse;
-use leasehold::protocol::{Request, Response};
+use leasehold::protocol::{Call, Response};
 use leasehold::time::Instant;
 use leasehold_records::number::{MAX_TIMER_MS, span};
 use wasm_bindgen::prelude::*;
@@ -36,8 +36,11 @@ impl MemoryHost {
 
     /// Takes a request as JSON, to be answered to `to` now or later.
     pub fn request(&mut self, now_ms: f64, to: u32, request: &str) -> String {
-        match Request::from_json(request) {
-            Ok(request) => self.step(now_ms, HostInput::Request(reply_to(to), request)),
+        match Call::from_json(request) {
+            Ok(Call::List(list)) => self.step(now_ms, HostInput::List(reply_to(to), list)),
+            Ok(Call::Request(request)) => {
+                self.step(now_ms, HostInput::Request(reply_to(to), request))
+            }
             Err(invalid) => {
                 let refused = Response::Refused(invalid.into());
                 self.record(instant(now_ms), vec![(reply_to(to), refused)])

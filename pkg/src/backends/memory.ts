@@ -47,10 +47,13 @@ class Memory implements LeaseBackend {
   readonly #machine = new MemoryHost();
   readonly #parking = new Parking<WireResponse>();
   readonly #clock: Clock;
+  /** What the monotonic clock is behind the time since 1970: fences rise with that. */
+  readonly #origin: number;
   #alarm: unknown;
 
   constructor(clock: Clock) {
     this.#clock = clock;
+    this.#origin = clock.wall() - clock.monotonic();
   }
 
   async call(request: WireRequest, { signal }: CallOptions): Promise<WireResponse> {
@@ -74,7 +77,9 @@ class Memory implements LeaseBackend {
   }
 
   #step(input: (now: number) => string): void {
-    const { replies, alarmInMs } = JSON.parse(input(this.#clock.monotonic())) as Step;
+    const { replies, alarmInMs } = JSON.parse(
+      input(this.#origin + this.#clock.monotonic()),
+    ) as Step;
     for (const { to, response } of replies) {
       this.#parking.settle(to, response);
     }

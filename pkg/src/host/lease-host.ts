@@ -35,6 +35,8 @@ interface Step {
   alarm?: { inMs?: number };
   /** The object that records the layout has to be asked first. */
   ask?: true;
+  /** Nothing is left that anybody could need. */
+  vanished?: true;
 }
 
 type Plan =
@@ -192,7 +194,11 @@ export class LeaseHost<Env = unknown> extends DurableObject<Env> {
     for (const { to, response } of step.replies) {
       this.#parking.settle(to, response);
     }
-    this.#arm(step.alarm);
+    if (step.vanished) {
+      this.#vanish();
+    } else {
+      this.#arm(step.alarm);
+    }
     return step;
   }
 
@@ -232,6 +238,19 @@ export class LeaseHost<Env = unknown> extends DurableObject<Env> {
     }
     this.#object = undefined;
     this.#parking.abandon(error);
+  }
+
+  /**
+   * Nothing is left that anybody could need. In the same turn as the step that found it so: whatever
+   * comes later finds an object that was never used.
+   */
+  #vanish(): void {
+    this.#object?.free();
+    this.#object = undefined;
+    const { storage } = this.ctx;
+    Promise.all([storage.deleteAlarm(), storage.deleteAll()]).catch((error: unknown) => {
+      this.#discard(error);
+    });
   }
 
   /** Last of all, since in an alarm handler this replaces the runtime's own retry. */

@@ -26,4 +26,5 @@ interface DurableObjectStorage {
   transactionSync<T>(closure: () => T): T;
   setAlarm(epochMs: number): Promise<void>;
   deleteAlarm(): Promise<void>;
+  deleteAll(): Promise<void>;
 }

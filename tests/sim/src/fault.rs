@@ -30,8 +30,6 @@ faults! {
     CrashBeforePersist,
     /// The host went down with everything stored and no answer sent.
     CrashAfterPersist,
-    /// The host went down with a part of a step stored.
-    CrashAmidPersist,
     /// The host went down with a part of the answers sent.
     CrashAmidReplies,
     /// The host went down between two steps.

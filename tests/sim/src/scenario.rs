@@ -45,8 +45,6 @@ pub struct Scenario {
     pub flight: u64,
     /// How likely faults are.
     pub odds: Odds,
-    /// Whether a step that is interrupted leaves a part of its mutations (or all or none).
-    pub torn_steps: bool,
     /// How far the host's clock may step in all, in µs.
     pub host_band: u64,
     /// The most that a clock's rate is wrong, in parts per million.
@@ -124,7 +122,6 @@ impl Scenario {
                     ..Odds::draw(rng)
                 },
             },
-            torn_steps: rng.per_mille(300),
             host_band: if within {
                 // Worked out here, so that a host that keeps no margin is found out.
                 (shortest.as_micros() / 20).min(1_000_000)

@@ -11,10 +11,9 @@ use std::collections::BTreeSet;
 use leasehold::fence::Fence;
 use leasehold::holder::{Ask, Config, Event, Holder, Input, Output, Seed, Ticket};
 use leasehold::host::{
-    GrantRecord, Host, HostConfig, HostInput, HostOutput, KeyRecord, Mutation, Past, ReplyTo,
-    Snapshot, WaiterRecord,
+    Host, HostConfig, HostInput, HostOutput, KeyRecord, Mutation, ReplyTo, Snapshot,
 };
-use leasehold::id::{AttemptId, LeaseId, OpId};
+use leasehold::id::{AttemptId, LeaseId};
 use leasehold::name::{HolderName, Key};
 use leasehold::protocol::{Ended, Granted, Held, Request, Response};
 use leasehold::time::{Instant, Span};
@@ -43,7 +42,7 @@ struct World {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct State {
     tick: u8,
-    stored: Stored,
+    stored: Snapshot,
     holders: [Vec<(u8, Told)>; 2],
     requests: BTreeSet<(usize, u32)>,
     doubles_left: u8,
@@ -80,24 +79,6 @@ enum Answer {
     Renewed(Option<u64>, u64),
 }
 
-/// The storage's content.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-struct Stored {
-    key: Option<StoredKey>,
-    waiters: Vec<(u64, u128, u128, usize, u64)>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct StoredKey {
-    fence: u64,
-    written: u64,
-    grant: Option<(u128, u128, usize, u64, u64)>,
-    past: Vec<StoredPast>,
-}
-
-/// Op, grant, the op that ended it, how, when.
-type StoredPast = (u128, Option<(u128, u64)>, Option<u128>, &'static str, u64);
-
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Action {
     Tick,
@@ -113,7 +94,7 @@ impl Model for World {
     fn init_states(&self) -> Vec<State> {
         vec![State {
             tick: 0,
-            stored: Stored::default(),
+            stored: Snapshot::default(),
             holders: [Vec::new(), Vec::new()],
             requests: BTreeSet::new(),
             doubles_left: DOUBLES,
@@ -210,8 +191,8 @@ impl State {
         let Some((_, request)) = sent.into_iter().find(|(id, _)| id.0 == attempt) else {
             return;
         };
-        let mut host = Host::restore(config(), self.stored.snapshot(), now(self.tick));
-        let mut store = Store::from_snapshot(self.stored.snapshot());
+        let mut host = Host::restore(config(), self.stored.clone(), now(self.tick));
+        let mut store = Store::from(self.stored.clone());
         host.handle(now(self.tick), HostInput::Request(ReplyTo(0), request));
         while let Some(output) = host.poll_output() {
             match output {
@@ -226,7 +207,7 @@ impl State {
                 HostOutput::Alarm(_) => {}
             }
         }
-        self.stored = Stored::of(&store.snapshot());
+        self.stored = store.snapshot();
     }
 
     fn note_grant(&mut self, mutation: &Mutation) {
@@ -367,114 +348,6 @@ impl Answer {
     }
 }
 
-impl Stored {
-    fn of(snapshot: &Snapshot) -> Self {
-        Self {
-            key: snapshot.keys.first().map(|record| StoredKey {
-                fence: record.fence.value(),
-                written: record.written.as_micros(),
-                grant: record.grant.as_ref().map(|grant| {
-                    (
-                        grant.lease.to_bits(),
-                        grant.op.to_bits(),
-                        number(&grant.holder),
-                        grant.term.as_micros(),
-                        grant.expires.as_micros(),
-                    )
-                }),
-                past: record.past.iter().map(stored_past).collect(),
-            }),
-            waiters: snapshot
-                .waiters
-                .iter()
-                .map(|waiter| {
-                    (
-                        waiter.number,
-                        waiter.op.to_bits(),
-                        waiter.lease.to_bits(),
-                        number(&waiter.holder),
-                        waiter.ttl.as_micros(),
-                    )
-                })
-                .collect(),
-        }
-    }
-
-    fn snapshot(&self) -> Snapshot {
-        Snapshot {
-            floor: Fence::NONE,
-            keys: self.key.iter().map(StoredKey::record).collect(),
-            waiters: self
-                .waiters
-                .iter()
-                .map(|&(number, op, lease, holder, ttl)| WaiterRecord {
-                    key: key(),
-                    number,
-                    op: OpId::from_bits(op),
-                    lease: LeaseId::from_bits(lease),
-                    holder: name(holder),
-                    ttl: Span::from_micros(ttl),
-                })
-                .collect(),
-        }
-    }
-}
-
-fn stored_past(past: &Past) -> StoredPast {
-    let grant = past
-        .grant
-        .map(|(lease, fence)| (lease.to_bits(), fence.value()));
-    let by = past.ended_by.map(OpId::to_bits);
-    (
-        past.op.to_bits(),
-        grant,
-        by,
-        past.ended.name(),
-        past.at.as_micros(),
-    )
-}
-
-impl StoredKey {
-    fn record(&self) -> KeyRecord {
-        KeyRecord {
-            key: key(),
-            fence: Fence::from_value(self.fence),
-            written: Instant::from_micros(self.written),
-            grant: self
-                .grant
-                .map(|(lease, op, holder, term, expires)| GrantRecord {
-                    lease: LeaseId::from_bits(lease),
-                    op: OpId::from_bits(op),
-                    holder: name(holder),
-                    term: Span::from_micros(term),
-                    expires: Instant::from_micros(expires),
-                }),
-            past: self
-                .past
-                .iter()
-                .map(|&(op, grant, by, ended, at)| Past {
-                    op: OpId::from_bits(op),
-                    grant: grant.map(|(lease, fence)| {
-                        (LeaseId::from_bits(lease), Fence::from_value(fence))
-                    }),
-                    ended_by: by.map(OpId::from_bits),
-                    ended: ended_named(ended),
-                    at: Instant::from_micros(at),
-                })
-                .collect(),
-        }
-    }
-}
-
-fn ended_named(name: &str) -> Ended {
-    match name {
-        "cancelled" => Ended::Cancelled,
-        "expired" => Ended::Expired,
-        "released" => Ended::Released,
-        _ => Ended::Unknown,
-    }
-}
-
 fn config() -> HostConfig {
     HostConfig::EMBEDDED
 }
@@ -489,10 +362,6 @@ fn key() -> Key {
 
 fn name(number: usize) -> HolderName {
     HolderName::parse(["one", "two"][number]).expect("a short name is valid")
-}
-
-fn number(name: &HolderName) -> usize {
-    usize::from(name.as_str() == "two")
 }
 
 #[test]

@@ -132,7 +132,7 @@ impl HostBounds {
             format!("{keys} keys stored")
         })?;
         // Each waiter may leave and be answered, each key be stored, and little else.
-        let most = 8 + 4 * (config.max_waiters.min(64) + 1) * (keys + 1);
+        let most = 64 + 4 * (config.max_waiters.min(64) + 1) * (keys + 1);
         ensure(step.outputs.len() <= most, CHECK, || {
             format!("{} outputs for one input", step.outputs.len())
         })?;
@@ -141,12 +141,12 @@ impl HostBounds {
             ensure(waiters <= config.max_waiters, CHECK, || {
                 format!("{waiters} waiters for {:?}", record.key)
             })?;
-            let grant = record.grant.as_ref();
-            let ahead = grant.filter(|grant| grant.expires.since(step.now) > grant.term);
+            let mut grants = step.store.grants(&record.key);
+            let ahead = grants.find(|grant| grant.expires.since(step.now) > grant.term);
             ensure(ahead.is_none(), CHECK, || {
                 format!("a grant that lasts longer than its term: {ahead:?}")
             })?;
-            ensure(record.past.len() <= 16, CHECK, || {
+            ensure(record.past.len() <= 64, CHECK, || {
                 format!("{} ended ops remembered", record.past.len())
             })
         })

@@ -1,12 +1,14 @@
 //! Nothing is told before what it rests on is stored, and a host restored from storage acts like
 //! the one that wrote it.
 
+use leasehold::fence::Revision;
 use leasehold::host::{Host, HostConfig, HostInput, HostOutput, ReplyTo};
 use leasehold::id::{LeaseId, OpId};
+use leasehold::name::HolderName;
 use leasehold::protocol::{Acquire, Credential, Operation, Request, Response};
 use leasehold::time::{Instant, Span};
 
-use super::idempotence::{MEMORY, REMEMBERED};
+use super::idempotence::MEMORY;
 use super::{Verdict, ensure};
 use crate::store::Store;
 
@@ -41,8 +43,8 @@ impl Durability {
     pub fn restored(mut memory: Host, config: HostConfig, store: &Store, now: Instant) -> Verdict {
         let mut restored = Host::restore(config, store.snapshot(), now);
         for probe in probes(store, now) {
-            let told = ask(&mut memory, now, &probe);
-            let tells = ask(&mut restored, now, &probe);
+            let told = stored(ask(&mut memory, now, &probe));
+            let tells = stored(ask(&mut restored, now, &probe));
             ensure(told == tells, CHECK, || {
                 format!(
                     "to {:?} memory says {told:?}, storage says {tells:?}",
@@ -66,30 +68,52 @@ fn probes(store: &Store, now: Instant) -> Vec<Request> {
             });
         };
         let probe = OpId::from_bits(u128::MAX);
-        ask(probe, Operation::Inspect);
-        if let Some(grant) = &record.grant {
-            ask(
-                probe,
-                Operation::Verify(Credential {
-                    lease: grant.lease,
-                    fence: None,
-                }),
-            );
-            let again = Acquire::new(
-                grant.holder.clone(),
-                LeaseId::from_bits(7),
-                grant.term,
-                Span::ZERO,
-            );
-            ask(grant.op, Operation::Acquire(again.clone()));
-            // An expiry that comes to light now makes one more: the oldest may go.
-            let kept = record.past.iter().rev().take(REMEMBERED - 1);
-            for past in kept.take_while(|past| now.since(past.at) < MEMORY) {
-                ask(past.op, Operation::Acquire(again.clone()));
-            }
+        // Who of those that wait is there, and so has the key by now, only memory knows.
+        if store.waiters(&record.key).next().is_none() {
+            ask(probe, Operation::Inspect);
+        }
+        for grant in store.grants(&record.key) {
+            let credential = Credential {
+                lease: grant.lease,
+                fence: Some(grant.fence),
+            };
+            ask(probe, Operation::Verify(credential));
+            ask(grant.op, Operation::Acquire(again(grant.holder.clone())));
+        }
+        for past in record
+            .past
+            .iter()
+            .filter(|past| now.since(past.at) < MEMORY)
+        {
+            let holder = HolderName::parse("again").expect("a name");
+            ask(past.op, Operation::Acquire(again(holder)));
         }
     }
     probes
+}
+
+fn again(holder: HolderName) -> Acquire {
+    Acquire::new(
+        holder,
+        LeaseId::from_bits(7),
+        Span::from_secs(10),
+        Span::ZERO,
+    )
+}
+
+/// Without what need not be stored: a queue may have changed the revision, and who of it is there
+/// only memory knows.
+fn stored(response: Option<Response>) -> Option<Response> {
+    response.map(|mut response| {
+        match &mut response {
+            Response::State(state) => state.revision = Revision::ABSENT,
+            Response::Granted(granted) => granted.wanted = 0,
+            Response::Renewed { wanted, .. } => *wanted = 0,
+            Response::NotHolder { present, .. } => *present = None,
+            _ => {}
+        }
+        response
+    })
 }
 
 fn ask(host: &mut Host, now: Instant, request: &Request) -> Option<Response> {

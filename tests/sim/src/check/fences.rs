@@ -1,10 +1,10 @@
 //! Guarantee B at the host: every grant of a key has a higher fence than all before it, through
 //! crashes and after the key was forgotten.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use leasehold::fence::Fence;
-use leasehold::host::Mutation;
+use leasehold::host::{HostOutput, KeyRecord, Mutation, PastOutcome};
 use leasehold::id::LeaseId;
 use leasehold::name::Key;
 use leasehold::protocol::Granted;
@@ -19,26 +19,40 @@ pub struct Fences {
     keys: BTreeMap<Key, Vec<(Fence, LeaseId)>>,
 }
 
+/// The grants that a record tells of: the one that runs, and those that are remembered. One may
+/// have begun and ended in one step.
+fn grants_in(record: &KeyRecord) -> Vec<(Fence, LeaseId)> {
+    let past = record.past.iter().filter_map(|past| match past.outcome {
+        PastOutcome::Grant { lease, fence, .. } => Some((fence, lease)),
+        PastOutcome::Cancelled | PastOutcome::Revoked(_) => None,
+    });
+    let running = record.grant.iter().map(|grant| (grant.fence, grant.lease));
+    past.chain(running).collect()
+}
+
 impl Fences {
     /// Takes note of what is stored.
     ///
     /// # Errors
     /// When a fence falls or is used twice.
-    pub fn stored(&mut self, mutation: &Mutation) -> Verdict {
-        let Mutation::PutKey(record) = mutation else {
-            return Ok(());
-        };
-        // A grant may have begun and ended in one step.
-        for (lease, fence) in record.past.iter().filter_map(|past| past.grant) {
-            self.granted(&record.key, fence, lease)?;
+    pub fn stored(&mut self, outputs: &[HostOutput]) -> Verdict {
+        let mut new: BTreeMap<Key, BTreeSet<(Fence, LeaseId)>> = BTreeMap::new();
+        for output in outputs {
+            let (key, grants) = match output {
+                HostOutput::Persist(Mutation::PutGrant { key, grant }) => {
+                    (key, vec![(grant.fence, grant.lease)])
+                }
+                HostOutput::Persist(Mutation::PutKey(record)) => (&record.key, grants_in(record)),
+                _ => continue,
+            };
+            new.entry(key.clone()).or_default().extend(grants);
         }
-        if let Some(grant) = &record.grant {
-            self.granted(&record.key, record.fence, grant.lease)?;
+        for (key, grants) in new {
+            for (fence, lease) in grants {
+                self.granted(&key, fence, lease)?;
+            }
         }
-        let highest = self.highest(&record.key);
-        ensure(record.fence >= highest, CHECK, || {
-            format!("the stored fence fell from {highest} to {}", record.fence)
-        })
+        Ok(())
     }
 
     /// Takes note of what a holder is told.

@@ -31,14 +31,18 @@ impl Handover {
             return Ok(());
         }
         let lease = transfer.credential.lease;
-        let held = step.before.is_some_and(|grant| grant.lease == lease);
-        ensure(held, CHECK, || {
-            "a lease was handed over by one who did not hold it".into()
-        })?;
-        let record = step.store.key(&request.key);
-        let grant = record.and_then(|record| record.grant.as_ref());
-        let holds =
-            grant.is_some_and(|grant| grant.lease == transfer.lease && grant.expires > step.now);
+        let giver = step.before.iter().find(|grant| grant.lease == lease);
+        let Some(giver) = giver else {
+            return ensure(false, CHECK, || {
+                "a lease was handed over by one who did not hold it".into()
+            });
+        };
+        let mut grants = step.store.grants(&request.key);
+        let holds = grants.any(|grant| {
+            grant.lease == transfer.lease
+                && grant.expires > step.now
+                && (grant.slot, grant.limit) == (giver.slot, giver.limit)
+        });
         ensure(holds, CHECK, || {
             "a lease was handed over, and its successor does not hold it".into()
         })

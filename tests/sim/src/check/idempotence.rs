@@ -4,94 +4,97 @@
 use std::collections::BTreeMap;
 
 use leasehold::fence::Fence;
-use leasehold::host::{KeyRecord, Mutation};
+use leasehold::host::{GrantRecord, HostConfig, Mutation, Offer, PastOutcome};
 use leasehold::id::{LeaseId, OpId};
 use leasehold::name::Key;
-use leasehold::protocol::{Granted, Request};
+use leasehold::protocol::{Granted, Operation, Request};
 use leasehold::time::{Instant, Span};
 
 use super::{Verdict, ensure};
 
 const CHECK: &str = "idempotence";
 
-/// What a key promises to remember: so many ended ops,
-pub(super) const REMEMBERED: usize = 16;
+/// How long an op is remembered after its end.
+pub(super) const MEMORY: Span = Span::from_secs(15);
 
-/// each for so long.
-pub(super) const MEMORY: Span = Span::from_secs(60);
-
-/// The outcomes of all ops, as far as a key is remembered at all.
-#[derive(Default)]
+/// The outcomes of all ops.
 pub struct Idempotence {
+    config: HostConfig,
     keys: BTreeMap<Key, Outcomes>,
 }
 
 #[derive(Default)]
 struct Outcomes {
     granted: BTreeMap<OpId, (LeaseId, Fence)>,
-    /// Every op that has ended, oldest first.
-    ended: Vec<(OpId, Instant)>,
+    /// When each op has ended.
+    ended: BTreeMap<OpId, Instant>,
+    /// When the grant of each op was to expire.
+    expires: BTreeMap<OpId, Instant>,
 }
 
 impl Idempotence {
+    /// Those of a host with these settings.
+    pub fn new(config: HostConfig) -> Self {
+        Self {
+            config,
+            keys: BTreeMap::new(),
+        }
+    }
+
     /// Takes note of what is stored.
     ///
     /// # Errors
     /// When an op has a second outcome.
     pub fn stored(&mut self, mutation: &Mutation) -> Verdict {
         match mutation {
-            Mutation::DeleteKey(key) => {
-                self.keys.remove(key);
-                Ok(())
+            Mutation::PutGrant { key, grant } => self.granted(key, grant),
+            Mutation::PutKey(record) => {
+                let outcomes = self.keys.entry(record.key.clone()).or_default();
+                for past in &record.past {
+                    outcomes.ended.insert(past.op, past.at);
+                    // It may have begun and ended in one step.
+                    if let PastOutcome::Grant { lease, fence, .. } = past.outcome {
+                        outcomes.granted.insert(past.op, (lease, fence));
+                    }
+                }
+                let grant = record.grant.as_ref();
+                grant.map_or(Ok(()), |grant| self.granted(&record.key, grant))
             }
-            Mutation::PutKey(record) => self.stored_key(record),
-            Mutation::DeleteWaiter { .. } | Mutation::PutFloor(_) | Mutation::PutWaiter(_) => {
-                Ok(())
-            }
+            _ => Ok(()),
         }
     }
 
-    fn stored_key(&mut self, record: &KeyRecord) -> Verdict {
-        let Outcomes { granted, ended } = self.keys.entry(record.key.clone()).or_default();
-        for past in &record.past {
-            if !ended.contains(&(past.op, past.at)) {
-                ended.push((past.op, past.at));
-                // It may have begun and ended in one step.
-                if let Some(outcome) = past.grant {
-                    granted.insert(past.op, outcome);
-                }
-            }
-        }
-        let Some(grant) = &record.grant else {
-            return Ok(());
-        };
-        let outcome = (grant.lease, record.fence);
+    /// An op is granted twice only after its time, or for no longer than an offer.
+    fn granted(&mut self, key: &Key, grant: &GrantRecord) -> Verdict {
+        let Outcomes {
+            granted,
+            ended,
+            expires,
+        } = self.keys.entry(key.clone()).or_default();
+        let outcome = (grant.lease, grant.fence);
+        let expired = expires.insert(grant.op, grant.expires);
         if granted.get(&grant.op) == Some(&outcome) {
             return Ok(());
         }
         let first = granted.insert(grant.op, outcome);
-        let known = ended.iter().rposition(|(op, _)| *op == grant.op);
-        let Some(known) = known else {
+        // An expiry that comes to light when it need not be remembered any more is not stored.
+        let over = expired.filter(|expired| *expired <= grant.since);
+        let Some(at) = ended.get(&grant.op).copied().or(over) else {
             return ensure(first.is_none(), CHECK, || {
                 format!("an op that holds {first:?} was granted {outcome:?} as well")
             });
         };
-        let newer = ended.len() - 1 - known;
-        let age = record.written.since(ended[known].1);
-        ensure(newer >= REMEMBERED || age >= MEMORY, CHECK, || {
-            format!(
-                "an op that ended {age:?} and {newer} ops ago (first outcome {first:?}) was \
-                 granted {outcome:?}"
-            )
+        let age = grant.since.since(at);
+        let is_offer = grant.offer != Offer::Confirmed && grant.term <= self.config.offer;
+        ensure(is_offer || age >= MEMORY, CHECK, || {
+            format!("an op that ended {age:?} ago (first {first:?}) was granted {outcome:?}")
         })
     }
 
     /// Takes note of an op that is told to be cancelled.
     pub fn cancelled(&mut self, request: &Request, now: Instant) {
         let outcomes = self.keys.entry(request.key.clone()).or_default();
-        if !outcomes.ended.iter().any(|(op, _)| *op == request.op) {
-            outcomes.ended.push((request.op, now));
-        }
+        outcomes.ended.entry(request.op).or_insert(now);
     }
 
     /// Takes note of a grant that is told.
@@ -99,6 +102,10 @@ impl Idempotence {
     /// # Errors
     /// When it is not what the op was granted.
     pub fn told(&self, request: &Request, granted: &Granted) -> Verdict {
+        // What proposes the id of a running grant is told that grant, which another op has won.
+        if matches!(&request.operation, Operation::Acquire(acquire) if acquire.extend) {
+            return Ok(());
+        }
         let outcomes = self.keys.get(&request.key);
         let outcome = outcomes.and_then(|outcomes| outcomes.granted.get(&request.op));
         ensure(

@@ -1,28 +1,42 @@
 //! What must be true of every run, one file per rule.
 
+mod admission;
 mod bounds;
 mod deadline;
+mod done;
 mod durability;
+mod entries;
 mod exclusion;
 mod fences;
+mod forgetting;
 mod handover;
+mod host;
 mod idempotence;
 mod orphans;
 mod queue;
 mod resource;
 mod terminal;
+mod watching;
 
+pub use admission::Admission;
 pub use bounds::{HolderBounds, HostBounds};
 pub use deadline::{Deadline, Shown};
+pub use done::Done;
 pub use durability::Durability;
+pub use entries::Entries;
 pub use exclusion::{Belief, Exclusion, Who};
 pub use fences::Fences;
+pub use forgetting::Forgetting;
 pub use handover::Handover;
+pub use host::HostChecks;
 pub use idempotence::Idempotence;
 pub use orphans::Orphans;
 pub use queue::Queues;
 pub use resource::Resource;
 pub use terminal::Terminal;
+pub use watching::Watching;
+
+use std::collections::BTreeSet;
 
 use leasehold::host::{GrantRecord, HostOutput, ReplyTo};
 use leasehold::name::Key;
@@ -64,8 +78,10 @@ pub struct HostStep<'a> {
     pub outputs: &'a [HostOutput],
     /// The grants that began and stand at the end of the step.
     pub granted: &'a [NewGrant],
-    /// What the running grant of the key asked about was before, if it was about one.
-    pub before: Option<&'a GrantRecord>,
+    /// What the grants of the key asked about were before, if it was about one.
+    pub before: &'a [GrantRecord],
+    /// The keys on which an offer ended that was not confirmed.
+    pub lapsed: &'a BTreeSet<Key>,
     /// The storage afterwards.
     pub store: &'a Store,
     /// The alarm that is set afterwards.

@@ -33,10 +33,10 @@ impl Orphans {
     /// # Errors
     /// When the host still keeps something for it.
     pub fn gone(&self, key: &Key, store: &Store, now: Instant) -> Verdict {
-        let grant = store.key(key).and_then(|record| record.grant.as_ref());
-        let grant = grant.filter(|grant| grant.expires > now);
         for (op, lease) in &self.asked {
-            let granted = grant.is_some_and(|grant| grant.op == *op && grant.lease == *lease);
+            let granted = store
+                .grants(key)
+                .any(|grant| grant.expires > now && grant.op == *op && grant.lease == *lease);
             ensure(!granted, CHECK, || {
                 format!("{key:?} is granted to one who gave up")
             })?;

@@ -161,7 +161,7 @@ impl World {
         let key = &self.keys[write.key];
         let accepted = self
             .resource
-            .write(&self.fences, key, write.fence, write.lease)?;
+            .write(&self.checks.fences, key, write.fence, write.lease)?;
         self.trace.note(self.now, || {
             format!("write with fence {}: accepted {accepted}", write.fence)
         });

@@ -2,16 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use leasehold::fence::Fence;
 use leasehold::holder::Delivery;
-use leasehold::host::{Host, HostConfig, HostInput, HostOutput, Mutation, Past, ReplyTo};
+use leasehold::host::{Host, HostConfig, HostInput, HostOutput, Mutation, PastOutcome, ReplyTo};
 use leasehold::id::LeaseId;
-use leasehold::protocol::{Credential, Ended, Operation, Request, Response};
+use leasehold::protocol::{Credential, Ended, Operation, Request};
 use leasehold::time::Instant;
 
 use super::network::{From, Parcel};
 use super::{Event, Stage, World};
-use crate::check::{Durability, Handover, HostBounds, HostStep, NewGrant, Verdict, Who};
+use crate::check::{Durability, Verdict, Who};
 use crate::fault::Fault;
 use crate::store::Store;
 
@@ -28,16 +27,10 @@ pub struct HostNode {
     alarm_number: u64,
     /// How far its clock is ahead of its machine's wall clock, in µs.
     offset: u64,
-    asked: BTreeMap<ReplyTo, Asked>,
+    asked: BTreeMap<ReplyTo, From>,
     next_reply: u64,
     /// What came while its process stood still.
     pub piled_up: Vec<Event>,
-}
-
-/// A request that has had no answer yet.
-struct Asked {
-    from: From,
-    request: Request,
 }
 
 impl HostNode {
@@ -79,18 +72,14 @@ impl World {
         }
         self.host.next_reply += 1;
         let to = ReplyTo(self.host.next_reply);
-        let asked = Asked {
-            from,
-            request: request.clone(),
-        };
-        self.host.asked.insert(to, asked);
+        self.host.asked.insert(to, from);
         self.note_end(from, &request);
         self.tell_host(HostInput::Request(to, request))
     }
 
     /// A client has dropped an attempt; the host may notice.
     pub(super) fn hang_up(&mut self, from: From) -> Verdict {
-        let asked = self.host.asked.iter().find(|(_, asked)| asked.from == from);
+        let asked = self.host.asked.iter().find(|(_, asker)| **asker == from);
         let Some(to) = asked.map(|(to, _)| *to) else {
             return Ok(());
         };
@@ -149,11 +138,9 @@ impl World {
         }
         let now = self.host_now();
         let snapshot = self.host.store.snapshot();
-        let written = snapshot.keys.iter().map(|record| record.written).max();
-        self.host.seen = now.max(written.unwrap_or(now));
+        self.host.seen = now.max(snapshot.written());
         self.host.host = Some(Host::restore(self.host.config, snapshot, now));
-        let waiters = self.host.store.all_waiters().map(|waiter| waiter.op);
-        self.queues.restored(waiters, self.host.seen);
+        self.checks.restored(&self.host.store, self.host.seen);
         self.trace.note(self.now, || format!("host up at {now:?}"));
         self.set_alarm_event();
         Ok(())
@@ -174,64 +161,42 @@ impl World {
     pub(super) fn tell_host(&mut self, input: HostInput) -> Verdict {
         let now = self.host_now();
         self.host.seen = self.host.seen.max(now);
-        self.queues.input(&input, self.host.seen);
+        self.checks.input(&input, self.host.seen, &self.host.store);
         self.trace
             .note(self.now, || format!("host {now:?} <- {input:?}"));
-        let request = match &input {
-            HostInput::Request(to, request) => Some((*to, request.clone())),
-            HostInput::Gone(_) | HostInput::Tick => None,
-        };
         let Some(host) = &mut self.host.host else {
             return Ok(());
         };
-        host.handle(now, input);
+        host.handle(now, input.clone());
         let outputs: Vec<HostOutput> = std::iter::from_fn(|| host.poll_output()).collect();
-        Durability::order(&outputs)?;
         if self.rng.per_mille(self.odds.crash) {
-            return self.crash_in(request, &outputs);
+            return self.crash_in(&input, &outputs);
         }
-        self.carry_out_all(request, &outputs)
+        self.carry_out_all(&input, &outputs)
     }
 
-    fn carry_out_all(
-        &mut self,
-        request: Option<(ReplyTo, Request)>,
-        outputs: &[HostOutput],
-    ) -> Verdict {
-        let granted = self.new_grants(outputs);
-        let record = request
-            .as_ref()
-            .and_then(|(_, request)| self.host.store.key(&request.key));
-        let before = record.and_then(|record| record.grant.clone());
-        self.carry_out(outputs)?;
-        let step = HostStep {
-            now: self.host.seen,
-            request: request.as_ref().map(|(to, request)| (*to, request)),
-            outputs,
-            granted: &granted,
-            before: before.as_ref(),
-            store: &self.host.store,
-            alarm: self.host.alarm,
-        };
-        Handover::step(&step)?;
-        self.queues.step(&step)?;
-        HostBounds::step(&self.host.config, &step)
+    fn carry_out_all(&mut self, input: &HostInput, outputs: &[HostOutput]) -> Verdict {
+        for output in outputs {
+            self.carry_out(output);
+        }
+        let HostNode {
+            seen, alarm, store, ..
+        } = &mut self.host;
+        self.checks.step(input, *seen, outputs, *alarm, store)
     }
 
     /// The host goes down in the middle of a step or right after it.
-    fn crash_in(&mut self, request: Option<(ReplyTo, Request)>, outputs: &[HostOutput]) -> Verdict {
+    fn crash_in(&mut self, input: &HostInput, outputs: &[HostOutput]) -> Verdict {
         let persists = outputs
             .iter()
             .take_while(|output| matches!(output, HostOutput::Persist(_)))
             .count();
         let cut = self.rng.range(0, outputs.len() as u64) as usize;
-        // One step is one transaction, unless this run tears them.
+        // One step is one transaction.
         let (fault, done) = if cut == outputs.len() {
             (Fault::CrashIdle, cut)
-        } else if cut < persists && (cut == 0 || !self.scenario.torn_steps) {
-            (Fault::CrashBeforePersist, 0)
         } else if cut < persists {
-            (Fault::CrashAmidPersist, cut)
+            (Fault::CrashBeforePersist, 0)
         } else if cut == persists {
             (Fault::CrashAfterPersist, cut)
         } else {
@@ -241,7 +206,7 @@ impl World {
         self.trace
             .note(self.now, || format!("host goes down: {fault:?}"));
         if fault == Fault::CrashIdle {
-            self.carry_out_all(request, outputs)?;
+            self.carry_out_all(input, outputs)?;
             if let Some(memory) = self.host.host.take() {
                 let HostNode {
                     config,
@@ -252,14 +217,22 @@ impl World {
                 Durability::restored(memory, *config, store, *seen)?;
             }
         } else {
-            self.carry_out(&outputs[..done])?;
+            let done = &outputs[..done];
+            let HostNode { seen, store, .. } = &mut self.host;
+            self.checks.store(done, *seen, store)?;
+            for output in done {
+                if let HostOutput::Reply(to, response) = output {
+                    self.checks.told(*to, response, self.host.seen)?;
+                }
+                self.carry_out(output);
+            }
         }
         self.host.host = None;
         self.host.alarm_number += 1;
-        self.queues.crashed();
-        for (_, asked) in std::mem::take(&mut self.host.asked) {
+        self.checks.crashed();
+        for (_, from) in std::mem::take(&mut self.host.asked) {
             if self.rng.per_mille(500) {
-                self.fail(asked.from, Delivery::Unknown);
+                self.fail(from, Delivery::Unknown);
             }
         }
         let downtime = self.rng.magnitude(1_000, 20_000_000);
@@ -267,37 +240,19 @@ impl World {
         Ok(())
     }
 
-    fn carry_out(&mut self, outputs: &[HostOutput]) -> Verdict {
-        for output in outputs {
-            self.trace
-                .note(self.now, || format!("host      -> {output:?}"));
-            match output {
-                HostOutput::Alarm(at) => self.set_alarm(*at),
-                HostOutput::Persist(mutation) => {
-                    self.fences.stored(mutation)?;
-                    self.idempotence.stored(mutation)?;
-                    self.note_revoked(mutation);
-                    self.host.store.apply(mutation.clone());
+    /// Does what an output asks for, what is to be stored excepted.
+    fn carry_out(&mut self, output: &HostOutput) {
+        self.trace
+            .note(self.now, || format!("host      -> {output:?}"));
+        match output {
+            HostOutput::Alarm(at) => self.set_alarm(*at),
+            HostOutput::Persist(mutation) => self.note_revoked(mutation),
+            HostOutput::Reply(to, response) => {
+                if let Some(from) = self.host.asked.remove(to) {
+                    self.send_back(from, response.clone());
                 }
-                HostOutput::Reply(to, response) => self.reply(*to, response)?,
             }
         }
-        Ok(())
-    }
-
-    fn reply(&mut self, to: ReplyTo, response: &Response) -> Verdict {
-        let Some(asked) = self.host.asked.remove(&to) else {
-            return Ok(());
-        };
-        if let Response::Granted(granted) = response {
-            self.fences.told(&asked.request.key, granted)?;
-            self.idempotence.told(&asked.request, granted)?;
-        }
-        if matches!(response, Response::Cancelled) {
-            self.idempotence.cancelled(&asked.request, self.host.seen);
-        }
-        self.send_back(asked.from, response.clone());
-        Ok(())
     }
 
     fn set_alarm(&mut self, at: Option<Instant>) {
@@ -342,50 +297,17 @@ impl World {
         self.now + self.machines[0].true_time_for(left)
     }
 
-    /// The grants that begin with these outputs and stand when they are carried out.
-    fn new_grants(&self, outputs: &[HostOutput]) -> Vec<NewGrant> {
-        let mut granted = Vec::new();
-        for output in outputs {
-            let HostOutput::Persist(Mutation::PutKey(record)) = output else {
-                continue;
-            };
-            let before = self.host.store.key(&record.key);
-            let fence = before.map_or(Fence::NONE, |before| before.fence);
-            let Some(grant) = record.grant.as_ref().filter(|_| record.fence > fence) else {
-                continue;
-            };
-            granted.retain(|other: &NewGrant| other.key != record.key);
-            let waiter = outputs.iter().find_map(|output| match output {
-                HostOutput::Persist(Mutation::DeleteWaiter { key, number })
-                    if *key == record.key =>
-                {
-                    let mut waiters = self.host.store.waiters(key);
-                    let waiter = waiters.find(|waiter| waiter.number == *number)?;
-                    (waiter.op == grant.op).then_some(*number)
-                }
-                _ => None,
-            });
-            granted.push(NewGrant {
-                key: record.key.clone(),
-                grant: grant.clone(),
-                waiter,
-            });
-        }
-        granted
-    }
-
     /// Takes note that the request ends the running grant for all that share it.
     fn note_end(&mut self, from: From, request: &Request) {
-        let record = self.host.store.key(&request.key);
-        let grant = record.and_then(|record| record.grant.as_ref());
-        let key = self.keys.iter().position(|key| *key == request.key);
-        let (Some(grant), Some(key)) = (grant, key) else {
+        let Some(key) = self.keys.iter().position(|key| *key == request.key) else {
             return;
         };
-        let fence = record.map(|record| record.fence);
+        let Some(grant) = self.host.store.grants(&request.key).next() else {
+            return;
+        };
         let names = |credential: &Credential| {
             credential.lease == grant.lease
-                && credential.fence.is_none_or(|named| Some(named) == fence)
+                && credential.fence.is_none_or(|named| named == grant.fence)
         };
         let ends = match &request.operation {
             Operation::Cancel => request.op == grant.op,
@@ -396,7 +318,8 @@ impl World {
             _ => false,
         };
         if ends {
-            self.exclusion.ended(key, grant.lease, from.who, self.now);
+            let lease = grant.lease;
+            self.exclusion.ended(key, lease, from.who, self.now);
         }
     }
 
@@ -408,8 +331,18 @@ impl World {
         let Some(key) = self.keys.iter().position(|key| *key == record.key) else {
             return;
         };
-        let now = |past: &&Past| past.ended == Ended::Revoked && past.at == record.written;
-        for (lease, _) in record.past.iter().filter(now).filter_map(|past| past.grant) {
+        let now = record.past.iter().filter(|past| past.at == record.written);
+        let leases: Vec<LeaseId> = now
+            .filter_map(|past| match past.outcome {
+                PastOutcome::Grant {
+                    lease,
+                    ended: Ended::Revoked,
+                    ..
+                } => Some(lease),
+                _ => None,
+            })
+            .collect();
+        for lease in leases {
             self.exclusion.ended(key, lease, Who::NOBODY, self.now);
         }
     }

@@ -17,7 +17,7 @@ use leasehold::name::{HolderName, Key};
 use leasehold::protocol::Credential;
 
 use crate::agenda::Agenda;
-use crate::check::{Belief, Exclusion, Fences, Idempotence, Queues, Resource, Verdict, Violation};
+use crate::check::{Belief, Exclusion, HostChecks, Resource, Verdict, Violation};
 use crate::fault::{Fault, Odds, Tally};
 use crate::machine::{Machine, TrueTime};
 use crate::rng::Rng;
@@ -134,10 +134,8 @@ pub struct World {
     /// How much was asked for so far.
     tickets: u32,
     exclusion: Exclusion,
-    fences: Fences,
-    idempotence: Idempotence,
     resource: Resource,
-    queues: Queues,
+    checks: HostChecks,
     tally: Tally,
     grants: u64,
     /// How many of those who ask last were served and are through.
@@ -220,10 +218,8 @@ impl World {
             mailbox: Vec::new(),
             tickets: 0,
             exclusion: Exclusion::default(),
-            fences: Fences::default(),
-            idempotence: Idempotence::default(),
             resource: Resource::default(),
-            queues: Queues::new(scenario.host_config),
+            checks: HostChecks::new(scenario.host_config),
             tally: Tally::default(),
             grants: 0,
             served: 0,

@@ -301,9 +301,9 @@ fn a_first_request_lost_in_silence_costs_a_part_of_the_wait_only() {
         .events
         .iter()
         .find(|(_, event)| matches!(event, Event::Granted(_)));
-    // Another attempt goes out after 2.5 s.
+    // A poll of this term lasts 2 s; another attempt goes out a second later.
     let granted = granted.map(|(granted_at, _)| *granted_at);
-    assert_eq!(granted, Some(at(2_510)));
+    assert_eq!(granted, Some(at(3_010)));
 }
 
 #[test]

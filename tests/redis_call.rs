@@ -534,21 +534,28 @@ fn a_server_that_answers_queued_to_the_last_look_is_asked_no_more() {
 
 #[test]
 fn a_longer_wait_than_one_request_lasts_goes_on_in_another() {
-    // One request lasts for two terms.
-    let mut call = call(acquire("a", 1, 1_000, 2_001));
-    queued_at(&mut call, at(50_000), "4", "9000000");
-    let end = 52_000;
-    assert_eq!(
-        gap(&queued_at(&mut call, at(end - 1), "4", "9000000")),
-        ms(1)
-    );
-    assert_eq!(
-        queued_at(&mut call, at(end), "2", "9000000"),
-        Step::Done(Response::Queued {
-            ahead: 2,
-            retry_after: Span::ZERO,
-        })
-    );
+    // Two terms, at least a second and at most 20 s.
+    for (ttl, poll) in [
+        (100, 1_000),
+        (1_000, 2_000),
+        (3_000, 6_000),
+        (60_000, 20_000),
+    ] {
+        let mut call = call(acquire("a", 1, ttl, poll + 1));
+        queued_at(&mut call, at(50_000), "4", "9000000");
+        let end = 50_000 + poll;
+        assert_eq!(
+            gap(&queued_at(&mut call, at(end - 1), "4", "9000000")),
+            ms(1)
+        );
+        assert_eq!(
+            queued_at(&mut call, at(end), "2", "9000000"),
+            Step::Done(Response::Queued {
+                ahead: 2,
+                retry_after: Span::ZERO,
+            })
+        );
+    }
 }
 
 #[test]

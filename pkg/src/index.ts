@@ -38,7 +38,7 @@ export type { LeaseHandle } from "./lease/handle.js";
 export type { Json } from "./lease/json.js";
 export type { DoneState, HolderState, KeyState } from "./lease/key-state.js";
 export { Lease, type LeaseSummary } from "./lease/lease.js";
-export { type NamedGrant, NamedLeases } from "./lease/named.js";
+export { type NamedAnswer, type NamedGrant, NamedLeases } from "./lease/named.js";
 export type { Released } from "./lease/released.js";
 export type { Kept, Result } from "./lease/run-once.js";
 export type { LeaseState, ReleaseResult } from "./lease/state.js";

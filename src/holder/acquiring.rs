@@ -104,11 +104,12 @@ impl Plan {
             return config.op_timeout.min(self.give_up.since(now));
         }
         let patience = config.op_timeout.div(2);
-        let poll = self.wait(now).min(longest_poll(config.ttl)) + patience.min(MAX_FLIGHT);
+        let poll = self.wait(now).min(longest_poll(config.ttl));
+        let answered = poll + patience.min(MAX_FLIGHT);
         match unanswered {
-            0 if queued => poll,
-            0 => poll.min(patience),
-            _ => poll.max(patience.scale(1 << unanswered.min(3), 1)),
+            0 if queued || poll <= patience.scale(2, 1) => answered,
+            0 => patience,
+            _ => answered.max(patience.scale(1 << unanswered.min(3), 1)),
         }
     }
 

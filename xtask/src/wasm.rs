@@ -89,7 +89,15 @@ impl Binding {
         // One call per crate: in a common one, each would get the features the others ask for.
         let target_dir = repo.path("target/wasm");
         rust.cargo("rustc")
-            .args(["--quiet", "--lib", "--profile", "wasm"])
+            // Alone: beside an rlib, cargo leaves link-time optimisation out.
+            .args([
+                "--quiet",
+                "--lib",
+                "--profile",
+                "wasm",
+                "--crate-type",
+                "cdylib",
+            ])
             .args(["--package", self.package, "--target-dir"])
             .arg(&target_dir)
             .args(["--", &format!("-Clink-arg=--max-memory={MAX_MEMORY}")])

@@ -18,6 +18,7 @@ import {
   type WatchOptions,
 } from "./arguments.js";
 import type { LeaseBackend, WireResponse } from "./backend.js";
+import { LEASES_BELONG_TO_REQUESTS } from "./belonging.js";
 import { callListener } from "./call-listener.js";
 import { argument, callback, optionsOf } from "./check.js";
 import { systemClock } from "./clock.js";
@@ -39,12 +40,6 @@ import { list, watch } from "./watch.js";
 
 const DEFAULT_TTL_MS = 30_000;
 const DEFAULT_WAIT_MS = 10_000;
-
-/**
- * On Workers whatever a request has made may be touched by that request alone, and a client may
- * serve many. Each lease there is looked at by its own timer and by whoever reads it.
- */
-const LEASES_BELONG_TO_REQUESTS = globalThis.navigator?.userAgent === "Cloudflare-Workers";
 
 /** Acquires leases from one host. */
 export class LeaseClient implements AsyncDisposable {

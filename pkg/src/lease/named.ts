@@ -25,6 +25,11 @@ export interface NamedGrant {
   readonly remainingMs: number;
 }
 
+/** What came of asking for a key: the grant, or who else has it, as far as the host knows. */
+export type NamedAnswer =
+  | ({ readonly granted: true } & NamedGrant)
+  | { readonly granted: false; readonly owner: string | undefined };
+
 /**
  * Leases by their owners' names, for code that remembers nothing between two calls. Each call is
  * one question to the host and its answer: nothing is renewed, nothing lost by itself.
@@ -49,19 +54,16 @@ export class NamedLeases {
   /**
    * Asks for the key once, or extends the grant that the owner has.
    *
-   * @returns The grant; undefined if another owner has the key.
+   * @returns The grant, or who has the key: another owner, or nobody yet while others wait for it.
    * @throws LeaseError `DONE`, `UNAVAILABLE`, `DENIED`, `INVALID`; or the reason of `options.signal`.
    */
-  async acquire(
-    key: string,
-    owner: string,
-    options?: TermOptions,
-  ): Promise<NamedGrant | undefined> {
+  async acquire(key: string, owner: string, options?: TermOptions): Promise<NamedAnswer> {
     const { ttlMs = this.#defaultTtlMs, ...limits } = optionsOf(TERM, options);
     const lease = await this.#leaseOf(key, owner);
     const question = { operation: "acquire", key, holder: owner, lease, ttlMs } as const;
     const answer = await this.#questions.ask({ ...question, repeat: "extend" }, limits);
-    return grantOf(key, answer, "held");
+    if (answer.outcome === "held") return { granted: false, owner: answer.holder };
+    return { granted: true, ...grantOf(key, answer) };
   }
 
   /**
@@ -126,7 +128,7 @@ export class NamedLeases {
       { operation: "transfer", key, lease, ...about(meant), toHolder: toOwner, toLease, ttlMs },
       limits,
     );
-    return grantOf(key, answer, "not-holder");
+    return answer.outcome === "not-holder" ? undefined : grantOf(key, answer);
   }
 
   /**
@@ -176,12 +178,7 @@ async function keyOf(secret: string | Uint8Array): Promise<CryptoKey> {
 
 const about = (fence: bigint | undefined) => (fence === undefined ? {} : { fence: String(fence) });
 
-function grantOf(
-  key: string,
-  { outcome, fence, ttlMs, ageMs }: WireResponse,
-  denied: WireResponse["outcome"],
-): NamedGrant | undefined {
-  if (outcome === denied) return undefined;
+function grantOf(key: string, { outcome, fence, ttlMs, ageMs }: WireResponse): NamedGrant {
   if (outcome === "done" && fence !== undefined) {
     throw done(key, { fence, ageMs: ageMs ?? 0 });
   }

@@ -64,7 +64,8 @@ export type OutputEvent =
   | { readonly type: "jeopardy" | "renewed" | "safe"; readonly remainingMs: number }
   | { readonly type: "lost"; readonly reason: string }
   | { readonly type: "queued"; readonly ahead: number }
-  | { readonly type: "finished" | "released" | "transferred" }
+  | { readonly type: "finished" | "released" }
+  | { readonly type: "transferred" }
   | { readonly type: "releasefailed"; readonly reason: string }
   | ({ readonly type: "renewfailed"; readonly remainingMs: number } & Failure)
   | ({ readonly type: "settled"; readonly ticket: number } & Outcome)

@@ -1,32 +1,19 @@
 import type { Holder } from "#client-wasm";
-import { ask } from "./ask.js";
-import type { LeaseBackend } from "./backend.js";
+import { Announcements } from "./announcements.js";
 import { callListener } from "./call-listener.js";
-import { type Clock, unref } from "./clock.js";
-import { type Deferred, deferred } from "./deferred.js";
-import { type BackendError, checked, type Failure, LeaseError, toLeaseError } from "./errors.js";
-import { type LeaseEvent, LeaseNotice } from "./events.js";
-import { failureOf } from "./failure.js";
+import { deferred } from "./deferred.js";
+import { type Asked, Driver, type DriverEnvironment } from "./driver.js";
+import { type Failure, type LeaseError, toLeaseError } from "./errors.js";
+import type { LeaseEvent } from "./events.js";
 import type { LeaseHandle } from "./handle.js";
 import { Lease } from "./lease.js";
-import type {
-  Outcome,
-  OutputEvent,
-  OutputState,
-  Outputs,
-  Refusal,
-  Send,
-  Settled,
-} from "./outputs.js";
+import type { OutputEvent, OutputState, Refusal, Settled } from "./outputs.js";
 import { done } from "./run-once.js";
 import type { LeaseState, ReleaseResult } from "./state.js";
 import { type CallLimits, limited } from "./waiting.js";
 
 /** What all sessions of a client share. */
-export interface Environment {
-  readonly host: LeaseBackend;
-  readonly clock: Clock;
-  readonly keepProcessAlive: boolean;
+export interface Environment extends DriverEnvironment {
   /** Sessions with a lease that is held or detached. */
   readonly held: Set<Session>;
   /** Sessions with something under way, or a lease; nothing where leases belong to requests. */
@@ -51,8 +38,8 @@ export interface Terms {
 }
 
 /**
- * Drives the machine of one grant, from the first attempt to its end: makes the attempts it asks
- * for, keeps its one timer, and turns its events into promises settled and people told.
+ * One grant, from the first attempt to its end: its leases, the promises and the listeners that are
+ * told of it.
  *
  * In each step the state changes first, and code of others runs last: whatever it reads or calls
  * then, it finds the lease as it is.
@@ -67,35 +54,32 @@ export class Session {
   readonly #leases = new Set<Lease>();
 
   readonly #env: Environment;
-  #machine: Holder | undefined;
-  #timer: unknown;
-  readonly #attempts = new Map<number, AbortController>();
-  /** The last failure to get an answer, told as the cause of what followed from it. */
-  #unanswered: BackendError | undefined;
+  readonly #driver: Driver;
   readonly #ending = new AbortController();
   readonly #closed = deferred<void>();
   #isKeptAlive = false;
 
   readonly #granted = deferred<Lease>();
-  /** Who waits for the outcome of an operation, by its ticket. */
-  readonly #asked = new Map<number, Omit<Deferred<Settled>, "promise">>();
-  #tickets = 0;
   #release: Promise<ReleaseResult> | undefined;
 
-  /** What is still to be told, oldest first. */
-  readonly #untold: (() => void)[] = [];
-  #isTelling = false;
+  readonly #announcements: Announcements;
 
   constructor(env: Environment, machine: Holder, terms: Terms) {
     this.#env = env;
-    this.#machine = machine;
     this.#terms = terms;
+    this.#announcements = new Announcements(env.tell);
+    this.#driver = new Driver(machine, env, {
+      take: (state, events) => this.#take(state, events),
+      warn: () => this.#loss && callListener(() => this.#ending.abort(this.#loss)),
+      tell: () => this.#announcements.tellAll(),
+      error: (failure) => this.#error(failure),
+    });
   }
 
   /** Sends the first attempt. The promise is of the lease. */
   start(): Promise<Lease> {
     this.#env.open?.add(this);
-    this.#step((machine, monotonic, wall) => machine.start(monotonic, wall));
+    this.#driver.step((machine, ...now) => machine.start(...now));
     return this.#granted.promise;
   }
 
@@ -103,8 +87,8 @@ export class Session {
   cancel(reason: unknown): void {
     if (this.#state === "acquiring") {
       this.#granted.reject(reason);
-      this.#say({ type: "failed", key: this.key, error: reason });
-      this.#step((machine, monotonic, wall) => machine.cancel(monotonic, wall));
+      this.#announcements.add({ type: "failed", key: this.key, error: reason });
+      this.#driver.step((machine, ...now) => machine.cancel(...now));
     }
   }
 
@@ -127,7 +111,7 @@ export class Session {
   /** Looks at the clock: a lease whose term is over is lost from here on. */
   look(): void {
     if (this.isOverdue) {
-      this.#step((machine, monotonic, wall) => machine.wake(monotonic, wall));
+      this.#driver.step((machine, ...now) => machine.wake(...now));
     }
   }
 
@@ -138,8 +122,7 @@ export class Session {
 
   /** Whether the term is over without anybody having looked. Changes nothing. */
   get isOverdue(): boolean {
-    const { clock } = this.#env;
-    return this.#machine?.isOverdue(clock.monotonic(), clock.wall()) ?? false;
+    return this.#driver.isOverdue;
   }
 
   get key(): string {
@@ -202,8 +185,7 @@ export class Session {
 
   remainingMs(): number {
     this.look();
-    const { clock } = this.#env;
-    return this.#machine?.remainingMs(clock.monotonic(), clock.wall()) ?? 0;
+    return this.#driver.remainingMs();
   }
 
   /** The reason why the lease is not held, or nothing while it is. */
@@ -261,7 +243,7 @@ export class Session {
 
   detach(): LeaseHandle {
     this.#assertUnshared();
-    this.#step((machine, monotonic, wall) => machine.detach(monotonic, wall));
+    this.#driver.step((machine, ...now) => machine.detach(...now));
     const { holder, ttlMs } = this.#terms;
     return this.#handleOf({
       holder,
@@ -315,77 +297,22 @@ export class Session {
   }
 
   /** Has the machine do something, and waits until it is settled. */
-  #settled(asked: Asked): Promise<Settled> {
-    const { promise, resolve, reject } = deferred<Settled>();
-    if (this.#machine === undefined) {
-      reject(this.#loss ?? this.lost(this.#state));
-      return promise;
+  async #settled(asked: Asked): Promise<Settled> {
+    if (this.#driver.isClosed) {
+      throw this.#loss ?? this.lost(this.#state);
     }
-    this.#tickets += 1;
-    const ticket = this.#tickets;
-    this.#asked.set(ticket, { resolve, reject });
-    try {
-      const text = JSON.stringify(asked);
-      this.#step((machine, monotonic, wall) => machine.ask(monotonic, wall, ticket, text));
-    } catch (error) {
-      this.#asked.delete(ticket);
-      reject(error);
-    }
-    return promise;
+    return await this.#driver.ask(asked);
   }
 
-  #step(input: Input): void {
-    if (this.#machine !== undefined) {
-      this.#apply(this.#run(this.#machine, input));
-    }
-  }
-
-  /** What the machine wants done. Throws if it calls an argument bad. */
-  #run(machine: Holder, input: Input): Outputs {
-    const { clock } = this.#env;
-    try {
-      return checked(() => input(machine, clock.monotonic(), clock.wall()));
-    } catch (error) {
-      if (error instanceof LeaseError) {
-        throw error;
-      }
-      // Out of memory, or a bug. What can't be watched over can't be trusted.
-      this.#machine = undefined;
-      this.#unanswered = failureOf(error, "The client");
-      const { reason } = BROKEN;
-      const isNew = this.#state === "acquiring";
-      const end: OutputEvent = isNew ? { type: "failed", ...BROKEN } : { type: "lost", reason };
-      const settled = [...this.#asked.keys()].map(
-        (ticket): OutputEvent => ({ type: "settled", ticket, ...BROKEN }),
-      );
-      const drops = [...this.#attempts.keys()];
-      const events = [end, ...settled, { type: "closed" } as const];
-      return { state: isNew ? "failed" : "lost", sends: [], drops, events };
-    }
-  }
-
-  #apply({ state, sends, drops, events, wakeInMs }: Outputs): void {
+  #take(state: OutputState, events: readonly OutputEvent[]): void {
     this.#become(state);
-    const lost = events.find((event) => event.type === "lost");
-    if (lost !== undefined) {
-      this.#loss = this.lost(lost.reason);
+    for (const event of events) {
+      if (event.type === "lost") this.#loss = this.lost(event.reason);
     }
     for (const event of events) {
-      this.#take(event);
+      this.#hear(event);
     }
-    this.#arm(wakeInMs);
     this.#keepAlive();
-    // From here on code of others runs.
-    if (lost !== undefined) {
-      callListener(() => this.#ending.abort(this.#loss));
-    }
-    for (const attempt of drops) {
-      this.#drop(attempt);
-    }
-    for (const send of sends) {
-      this.#send(send);
-    }
-    this.#tellAll();
   }
 
   #become(state: OutputState): void {
@@ -397,91 +324,63 @@ export class Session {
     }
   }
 
-  #take(event: OutputEvent): void {
+  #hear(event: OutputEvent): void {
     const { key } = this;
+    const announce = this.#announcements;
     switch (event.type) {
       case "granted": {
         const { lease: id, fence, slot, wanted, remainingMs } = event;
-        this.#wanted = wanted;
         this.#grant = { id, fence: BigInt(fence), slot };
+        this.#wanted = wanted;
         const lease = this.share();
         this.#granted.resolve(lease);
-        this.#say({ type: "granted", key, lease, remainingMs });
+        announce.add({ type: "granted", key, lease, remainingMs });
         break;
       }
       case "failed":
         if (event.code !== "ABORTED") {
           const error = this.#refusal(event as Failure & Refusal);
           this.#granted.reject(error);
-          this.#say({ type: "failed", key, error });
+          announce.add({ type: "failed", key, error });
         }
         break;
       case "queued":
-        this.#say({ type: "queued", key, ahead: event.ahead });
+        announce.add({ type: "queued", key, ahead: event.ahead });
+        break;
+      case "wanted":
+        this.#wanted = event.waiters;
+        announce.addFor(this.#leases, { ...event, key, remainingMs: this.remainingMs() });
         break;
       case "renewed":
       case "jeopardy":
-      case "safe": {
-        const { type, remainingMs } = event;
-        const notice = () => new LeaseNotice(type, remainingMs);
-        this.#notify(notice, (lease) => ({ type, key, lease, remainingMs }));
+      case "safe":
+      case "released":
+      case "finished":
+        announce.addFor(this.#leases, { ...event, key });
         break;
-      }
-      case "wanted": {
-        const { type, waiters } = event;
-        this.#wanted = waiters;
-        const notice = () => new LeaseNotice(type, this.remainingMs());
-        this.#notify(notice, (lease) => ({ type, key, lease, waiters }));
-        break;
-      }
       case "renewfailed": {
         const { type, remainingMs } = event;
-        const error = this.#error(event);
-        const notice = () => new LeaseNotice(type, remainingMs, error);
-        this.#notify(notice, (lease) => ({ type, key, lease, remainingMs, error }));
+        announce.addFor(this.#leases, { type, key, remainingMs, error: this.#error(event) });
         break;
       }
       case "lost": {
-        const { type } = event;
-        const error = this.#loss ?? this.lost(event.reason);
-        const notice = () => new LeaseNotice(type, 0, error);
-        this.#notify(notice, (lease) => ({ type, key, lease, error }));
-        break;
-      }
-      case "released":
-      case "finished": {
-        const { type } = event;
-        this.#notify(undefined, (lease) => ({ type, key, lease }));
+        const { type, reason } = event;
+        announce.addFor(this.#leases, { type, key, error: this.#loss ?? this.lost(reason) });
         break;
       }
       case "releasefailed": {
         const { type, reason } = event;
         const code = reason === "unconfirmed" ? "UNAVAILABLE" : "LOST";
-        const error = this.#error({ code, reason });
-        this.#notify(undefined, (lease) => ({ type, key, lease, error }));
+        announce.addFor(this.#leases, { type, key, error: this.#error({ code, reason }) });
         break;
       }
       case "settled":
-        this.#settle(event.ticket, event);
-        break;
       case "transferred":
         break;
       case "closed":
-        this.#machine?.free();
-        this.#machine = undefined;
         this.#env.open?.delete(this);
         this.#closed.resolve();
         break;
-    }
-  }
-
-  #settle(ticket: number, outcome: Outcome): void {
-    const asked = this.#asked.get(ticket);
-    this.#asked.delete(ticket);
-    if (outcome.code === undefined) {
-      asked?.resolve(outcome);
-    } else {
-      asked?.reject(this.#error(outcome));
     }
   }
 
@@ -502,124 +401,21 @@ export class Session {
     if (failure.code === "LOST" && this.#loss !== undefined) {
       return this.#loss;
     }
-    const verdict = this.#unanswered?.verdict;
+    const verdict = this.#driver.failure?.verdict;
     const isCause = failure.code === "UNAVAILABLE" || failure.reason === verdict?.reason;
-    const cause = isCause ? this.#unanswered : undefined;
+    const cause = isCause ? this.#driver.failure : undefined;
     return toLeaseError(failure, { key: this.key, fence: this.#grant?.fence, cause });
-  }
-
-  #arm(ms: number | undefined): void {
-    const { clock, keepProcessAlive } = this.#env;
-    if (this.#timer !== undefined) {
-      clock.clearTimeout(this.#timer);
-      this.#timer = undefined;
-    }
-    if (ms === undefined) {
-      return;
-    }
-    this.#timer = clock.setTimeout(() => {
-      this.#timer = undefined;
-      this.#step((machine, monotonic, wall) => machine.wake(monotonic, wall));
-    }, ms);
-    if (!keepProcessAlive && this.#isAtRest()) {
-      unref(this.#timer);
-    }
-  }
-
-  /** Whether nobody waits for anything: the lease is held, or what is left is to tidy up. */
-  #isAtRest(): boolean {
-    return this.#state !== "acquiring" && this.#asked.size === 0;
   }
 
   /** Has the invocation wait for what goes on after the lease, or the wait for it, has ended. */
   #keepAlive(): void {
     const isOver =
       this.#state !== "acquiring" && this.#state !== "held" && this.#state !== "detached";
-    if (isOver && !this.#isKeptAlive && this.#machine !== undefined) {
+    if (isOver && !this.#isKeptAlive && !this.#driver.isClosed) {
       this.#isKeptAlive = true;
       this.#env.waitUntil(this.#closed.promise);
     }
   }
-
-  #send({ attempt, request, timeoutMs, rebind }: Send): void {
-    const controller = new AbortController();
-    this.#attempts.set(attempt, controller);
-    const { signal } = controller;
-    const resending = () => {
-      this.#step((machine, monotonic, wall) => machine.resent(monotonic, wall, attempt));
-    };
-    const { host, clock } = this.#env;
-    ask(host, request, { signal, timeoutMs, rebind, clock, resending }).then(
-      (response) => this.#answered(attempt, response),
-      (error: BackendError) => this.#failed(attempt, error),
-    );
-  }
-
-  #drop(attempt: number): void {
-    const controller = this.#attempts.get(attempt);
-    this.#attempts.delete(attempt);
-    callListener(() => controller?.abort());
-  }
-
-  #answered(attempt: number, response: string): void {
-    this.#attempts.delete(attempt);
-    this.#step((machine, monotonic, wall) => machine.answered(monotonic, wall, attempt, response));
-  }
-
-  #failed(attempt: number, error: BackendError): void {
-    if (this.#attempts.has(attempt)) {
-      this.#unanswered = error;
-    }
-    const { delivery, retryAfterMs, verdict, message } = error;
-    if (verdict !== undefined) {
-      this.#answered(attempt, JSON.stringify({ v: 1, outcome: "refused", ...verdict, message }));
-      return;
-    }
-    this.#attempts.delete(attempt);
-    this.#step((machine, monotonic, wall) =>
-      machine.failed(monotonic, wall, attempt, delivery === "never", retryAfterMs),
-    );
-  }
-
-  #notify(notice: (() => LeaseNotice) | undefined, describe: (lease: Lease) => LeaseEvent): void {
-    for (const lease of this.#leases) {
-      if (notice !== undefined) {
-        this.#untold.push(() => lease.dispatchEvent(notice()));
-      }
-      this.#say(describe(lease));
-    }
-  }
-
-  #say(event: LeaseEvent): void {
-    this.#untold.push(() => this.#env.tell(event));
-  }
-
-  /** Steps taken from within a listener add to the line; the outermost tells. */
-  #tellAll(): void {
-    if (this.#isTelling) {
-      return;
-    }
-    this.#isTelling = true;
-    for (let tell = this.#untold.shift(); tell !== undefined; tell = this.#untold.shift()) {
-      callListener(tell);
-    }
-    this.#isTelling = false;
-  }
 }
-
-type Input = (machine: Holder, monotonic: number, wall: number) => Outputs;
-
-/** What the machine is asked to do, as a request without what the machine knows. */
-interface Asked {
-  readonly operation: "entry" | "finish" | "release" | "renew" | "transfer" | "verify";
-  readonly ttlMs?: number | undefined;
-  readonly toHolder?: string;
-  readonly name?: string;
-  readonly value?: string | undefined;
-  readonly result?: string;
-  readonly keepMs?: number;
-}
-
-const BROKEN = { code: "UNAVAILABLE", reason: "internal-error" } as const;
 
 const UNCONFIRMED = { released: false, reason: "unconfirmed" } as const;

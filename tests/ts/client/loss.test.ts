@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bench, follow, leaseError, within } from "../support/bench.ts";
+import { bench, fenceAt, follow, leaseError, within } from "../support/bench.ts";
 
 test("loss found after the guarded block, by the first read; one settle, no release storm", async () => {
   const { clock, host, client } = bench();
@@ -23,7 +23,7 @@ test("the signal fires by the clock with the renewal still open", async () => {
   assert.equal(lease.held, true);
   await clock.advance(100);
   assert.equal(lease.signal.aborted, true);
-  leaseError("LOST", { reason: "expired", key: "k", fence: 1n })(lease.signal.reason);
+  leaseError("LOST", { reason: "expired", key: "k", fence: fenceAt(10) })(lease.signal.reason);
 });
 
 test("a partition ends the lease within one term", async () => {
@@ -45,7 +45,7 @@ test("a renewal answered after the loss revives nothing", async () => {
   const lease = await within(clock, 20, client.acquire("k", { ttlMs: 5_000 }));
   host.always("renew", {
     toClientMs: 60_000,
-    answer: { response: { v: 1, outcome: "renewed", fence: "1", ttlMs: 5_000 } },
+    answer: { response: { v: 1, outcome: "renewed", fence: String(fenceAt(10)), ttlMs: 5_000 } },
   });
   await clock.advance(5_000);
   assert.equal(lease.held, false);

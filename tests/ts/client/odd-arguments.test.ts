@@ -4,12 +4,15 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { runInNewContext } from "node:vm";
 import { BackendError, type Lease, type LeaseBackend, LeaseClient, LeaseError } from "leasehold";
+import { cached } from "leasehold/cache";
 import { durableObject } from "leasehold/durable-object";
+import { election } from "leasehold/election";
 import { http, httpFromEnv } from "leasehold/http";
 import { ioredis } from "leasehold/ioredis";
 import { memory } from "leasehold/memory";
 import { nodeRedis } from "leasehold/node-redis";
 import { redis } from "leasehold/redis";
+import { onSchedule } from "leasehold/schedule";
 import { service } from "leasehold/service";
 import { synchronized } from "leasehold/synchronized";
 import { upstash, upstashFromEnv } from "leasehold/upstash";
@@ -128,6 +131,7 @@ const LIMITS = ["signal", "timeoutMs"];
 const ACQUIRE = [...LIMITS, "ttlMs", "waitMs", "holder", "renew", "renewal"];
 const OPTIONS = ["holder", "waitUntil", "clock", "ttlMs", "waitMs", "onEvent", "keepProcessAlive"];
 const HANDLE = ["v", "key", "holder", "id", "fence", "ttlMs"];
+const NOON = { at: Date.now(), everyMs: 60_000 };
 const URLS = { url: "http://127.0.0.1:9", token: "token" };
 const VARIABLES = ["UPSTASH_REDIS_REST_URL", "UPSTASH_REDIS_REST_TOKEN"];
 
@@ -176,6 +180,32 @@ const CALLS: Readonly<Record<string, Readonly<Record<string, Call>>>> = {
     input: (odd: string) => synchronized(client(), "order:{}", () => {})(odd),
     field: (id: string) => synchronized(client(), "order:{id}", () => {})({ id }),
     options: (odd: object) => synchronized(client(), "k", () => {}, odd)(),
+  },
+  election: {
+    leases: (odd: never) => election(odd, "k"),
+    name: (odd: string) => election(client(), odd),
+    options: (odd: object) => election(client(), "k", odd),
+    ...each(["ttlMs", "holder", "maxHoldMs"], (options) => election(client(), "k", options)),
+    value: (odd: never) => election(client(), "k").campaign(odd),
+    signal: (odd: never) => election(client(), "k").campaign(1, { signal: odd }),
+    observe: (odd: object) => election(client(), "k").observe(odd),
+  },
+  schedule: {
+    leases: (odd: never) => onSchedule(odd, "k", NOON, () => {}),
+    name: (odd: string) => onSchedule(client(), odd, NOON, () => {}),
+    options: (odd: never) => onSchedule(client(), "k", odd, () => {}),
+    ...each(["at", "everyMs", "offsetMs", ...ACQUIRE.slice(0, -2)], (options) =>
+      onSchedule(client(), "k", { ...NOON, ...options }, () => {}),
+    ),
+  },
+  cache: {
+    leases: (odd: never) => cached(odd, "k", () => 1),
+    key: (odd: string) => cached(client(), odd, () => 1),
+    options: (odd: object) => cached(client(), "k", () => 1, odd),
+    ...each(["ttlMs", "timeoutMs", "inDurableObject"], (options) =>
+      cached(client(), "k", () => 1, options),
+    ),
+    "write's options": (odd: object) => cached(client(), "k", () => 1).write(odd, () => {}),
   },
   resume: {
     handle: (odd: never) => client().resume(odd),

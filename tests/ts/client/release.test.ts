@@ -3,7 +3,7 @@ import { test } from "node:test";
 import { type Lease, type LeaseBackend, LeaseClient } from "leasehold";
 import { memory } from "leasehold/memory";
 import { ScriptedBackend, TestClock } from "leasehold/testing";
-import { bench, follow, leaseError, within } from "../support/bench.ts";
+import { bench, fenceAt, follow, leaseError, within } from "../support/bench.ts";
 
 test("a release whose answer was lost is through at the second try", async () => {
   const { clock, host, client, rival } = bench();
@@ -309,7 +309,7 @@ test("a lease that has ended answers every call with a typed error or a value", 
   assert.equal(lease.remainingMs(), 0);
   assert.deepEqual(lease.toJSON(), {
     key: "k",
-    fence: "1",
+    fence: String(fenceAt(10)),
     slot: 0,
     state: "released",
     remainingMs: 0,

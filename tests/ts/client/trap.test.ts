@@ -40,7 +40,7 @@ describe("a trap ends the call it happens in, not the next", () => {
     const host = redis({
       send: async () => {
         sent += 1;
-        return ["free"];
+        return ["state", "0", "0", "~", "0"];
       },
     });
     const leases = new LeaseClient(host);

@@ -32,7 +32,7 @@ for (const via of ["rpc", "fetch"]) {
       },
     };
     return { carrier: () => relayed, close: () => workers.stop() };
-  });
+  }, []);
 }
 
 contract("Durable Object over HTTPS", async () => {
@@ -44,4 +44,4 @@ contract("Durable Object over HTTPS", async () => {
   });
   const url = await workers.url();
   return { carrier: () => http({ url, token: TOKEN }), close: () => workers.stop() };
-});
+}, []);

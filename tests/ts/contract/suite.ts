@@ -7,7 +7,13 @@ import {
   LeaseError,
   type LeaseHandle,
 } from "leasehold";
+import { named } from "./named.ts";
+import { observing } from "./observing.ts";
+import { pieces } from "./pieces.ts";
+import { results } from "./results.ts";
 import { setsAndClosing } from "./sets.ts";
+import { sharing } from "./sharing.ts";
+import type { Bench } from "./tools.ts";
 import { answersLost, counted, op, sentTwice } from "./wrappers.ts";
 
 /** A host under test. */
@@ -22,7 +28,11 @@ const TTL = 5_000;
 const SHORT = 900;
 
 /** What every host does, whatever carries the requests. */
-export function contract(name: string, start: () => Promise<Subject>): void {
+export function contract(
+  name: string,
+  start: () => Promise<Subject>,
+  parts = [sharing, results, observing, named],
+): void {
   describe(`contract: ${name}`, () => {
     let subject: Subject;
     let serial = 0;
@@ -471,6 +481,9 @@ export function contract(name: string, start: () => Promise<Subject>): void {
     });
 
     setsAndClosing(client, freshKey);
+    const bench: Bench = { client, carrier: () => subject.carrier(), freshKey };
+    for (const part of parts) part(bench);
+    pieces(client, freshKey);
 
     async function untilWaiters(key: string, count: number): Promise<void> {
       await until(async () => (await client().inspect(key))?.waiters === count);

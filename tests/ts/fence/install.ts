@@ -1,8 +1,5 @@
-import { execFile } from "node:child_process";
-import { readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
+import { install } from "../support/install.ts";
 
 const DRIVERS = fileURLToPath(new URL("./drivers", import.meta.url));
 
@@ -38,13 +35,7 @@ export interface MysqlConnection {
 
 /** The drivers, installed as their lock file says unless that has been done. */
 export async function drivers(): Promise<Drivers> {
-  const lock = await readFile(join(DRIVERS, "package-lock.json"), "utf8");
-  const stamp = join(DRIVERS, "node_modules/.leasehold-lock");
-  if ((await readFile(stamp, "utf8").catch(() => "")) !== lock) {
-    const args = ["ci", "--ignore-scripts", "--prefer-offline"];
-    await promisify(execFile)("npm", args, { cwd: DRIVERS, timeout: 240_000 });
-    await writeFile(stamp, lock);
-  }
+  await install(DRIVERS);
   const load = (file: string) =>
     import(new URL(`./drivers/node_modules/${file}`, import.meta.url).href);
   const [pg, mysql] = await Promise.all([load("pg/lib/index.js"), load("mysql2/promise.js")]);

@@ -52,6 +52,19 @@ for (const supportsKeyLocking of [true, false]) {
   });
 }
 
+test("the first acquire on a fresh server has its whole term", async () => {
+  const endpoint = await redis.endpoint({ supportsKeyLocking: false });
+  await redis.direct.send("SCRIPT", "FLUSH");
+  // By hash and as text, with the flag and without it: four round trips, of which the last one runs.
+  endpoint.faults.add({ kind: "delay-after", ms: 300 }, { times: Infinity });
+  const lease = await client(endpoint).acquire(freshKey(), { ttlMs: 3_000, renew: "manual" });
+  const left = lease.remainingMs();
+  assert.equal(scriptsSent(endpoint), 4);
+  // (3000 − 75)·0.99 − 10 − 146 = 2739, counted from the last; from the first 900 less.
+  assert.ok(left > 1_900 && left <= 2_439, `${left} ms left`);
+  await lease.release();
+});
+
 describe("Redis script cache: a server that never has the script", () => {
   test("NOSCRIPT every other time is no loop: two requests per operation", async () => {
     const endpoint = await redis.endpoint();

@@ -35,6 +35,31 @@ export function bench(options: LeaseClientOptions & { readonly latencyMs?: numbe
   return { clock, host, client, events, rival };
 }
 
+/** A client, and the network between it and the host. */
+export interface Party {
+  readonly host: ScriptedBackend;
+  readonly client: LeaseClient;
+}
+
+/** Clients of one embedded host, on one virtual clock, each with a network of its own. */
+export function parties(
+  count: number,
+  latencyMs = 10,
+): { readonly clock: TestClock; readonly all: readonly Party[] } {
+  const clock = new TestClock();
+  const server = memory({ clock });
+  const all = Array.from({ length: count }, (_, index) => {
+    const host = new ScriptedBackend(server, { clock, latencyMs });
+    return { host, client: new LeaseClient(host, { clock, holder: `party-${index}` }) };
+  });
+  return { clock, all };
+}
+
+/** Time that passes on a virtual clock while somebody else moves it. */
+export function pause(clock: TestClock, ms: number): Promise<void> {
+  return new Promise((wake) => clock.setTimeout(wake, ms));
+}
+
 /** How a promise stands now. */
 export type Standing<T> =
   | { readonly status: "pending" }
@@ -76,4 +101,9 @@ export function leaseError(code: LeaseErrorCode, properties: Partial<LeaseError>
     }
     return true;
   };
+}
+
+/** The fence of a grant that a host in memory makes so many milliseconds after a test's begin. */
+export function fenceAt(ms: number): bigint {
+  return BigInt(1_000_000_000_000 + ms) * 1_000n;
 }

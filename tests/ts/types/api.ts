@@ -15,7 +15,7 @@ import {
   type LeaseSet,
   type LeaseState,
   type LeaseSummary,
-  type NamedGrant,
+  type NamedAnswer,
   type Released,
   type WireRequest,
   type WireResponse,
@@ -100,9 +100,10 @@ export async function use(client = new LeaseClient(hosts[0] ?? memory())): Promi
   const readers = await client.acquire("k", { mode: "shared", steal: true, maxHoldMs: 60_000 });
   is<Equal<typeof readers.slot, number>>();
   const named = client.named({ secret: "0123456789abcdef" });
-  const grant = await named.acquire("k", "owner", { ttlMs: 1_000 });
-  is<Equal<typeof grant, NamedGrant | undefined>>();
-  await named.release("k", "owner", { fence: grant?.fence ?? 1n });
+  const answer = await named.acquire("k", "owner", { ttlMs: 1_000 });
+  is<Equal<typeof answer, NamedAnswer>>();
+  const other: string | undefined = answer.granted ? "owner" : answer.owner;
+  await named.release("k", other ?? "", answer.granted ? { fence: answer.fence } : {});
 
   is<Equal<typeof client.heldLeases, readonly Lease[]>>();
 

@@ -29,6 +29,8 @@ export interface WorkerSpec {
   readonly durableObjects?: Record<string, string | { className: string; scriptName: string }>;
   /** Bindings to text and JSON: variables and secrets. */
   readonly vars?: Record<string, unknown>;
+  /** Bindings to queues, by name. The Worker consumes them, too, one message at a time. */
+  readonly queues?: Record<string, string>;
   /** Bindings to other Workers, by name. */
   readonly services?: Record<string, string>;
   /** Paths at the first Worker's address that this Worker answers instead. */
@@ -198,6 +200,12 @@ async function options(spec: WorkerSpec) {
     ...(spec.routes && { routes: spec.routes }),
     compatibilityFlags: spec.flags ?? [],
     bindings: spec.vars ?? {},
+    ...(spec.queues && {
+      queueProducers: spec.queues,
+      queueConsumers: Object.fromEntries(
+        Object.values(spec.queues).map((queue) => [queue, { maxBatchSize: 1, maxBatchTimeout: 0 }]),
+      ),
+    }),
     serviceBindings: spec.services ?? {},
     durableObjects: Object.fromEntries(
       Object.entries(spec.durableObjects ?? {}).map(([binding, bound]) => [binding, own(bound)]),

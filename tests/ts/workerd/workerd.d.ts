@@ -21,7 +21,9 @@ interface ExecutionContext {
   waitUntil(promise: Promise<unknown>): void;
 }
 
-declare const scheduler: { wait(ms: number): Promise<void> };
+declare const scheduler: {
+  wait(ms: number, options?: { readonly signal?: AbortSignal }): Promise<void>;
+};
 
 declare module "cloudflare:workers" {
   export const env: unknown;

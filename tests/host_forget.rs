@@ -10,6 +10,16 @@ use leasehold::protocol::{Ended, Operation, Response};
 
 const DAY: u64 = 86_400_000;
 
+/// A host that comes back by itself to forget.
+fn sleeping(ttl_ms: u64) -> Server {
+    let mut server = Server::with(HostConfig {
+        wakes_to_forget: true,
+        ..HostConfig::EMBEDDED
+    });
+    server.post(0, 1, acquire("a", 11, ttl_ms, 0));
+    server
+}
+
 fn raw_fence(server: &mut Server, at: u64, bits: u128) -> u64 {
     match server.raw(at, bits, acquire("a", bits, 1_000, 0)) {
         Response::Granted(granted) => granted.fence.value(),
@@ -45,7 +55,7 @@ fn fences_rise_when_the_storage_is_lost_or_an_older_copy_comes_back() {
 
 #[test]
 fn a_key_that_nobody_uses_vanishes_after_thirty_days() {
-    let mut server = held(10_000);
+    let mut server = sleeping(10_000);
     server.ask(1_000, 50, release(11));
     server.run_until(30 * DAY - 1);
     assert_eq!(server.store.keys.len(), 1);
@@ -64,7 +74,7 @@ fn a_key_that_nobody_uses_vanishes_after_thirty_days() {
 
 #[test]
 fn what_is_in_use_does_not_vanish() {
-    let mut server = held(DAY);
+    let mut server = sleeping(DAY);
     let end = 99 * (DAY - 1_000);
     for day in 1..100 {
         let now = day * (DAY - 1_000);
@@ -82,15 +92,15 @@ fn what_is_in_use_does_not_vanish() {
 
 #[test]
 fn an_op_that_was_cancelled_on_an_unknown_key_is_remembered_for_its_time_only() {
-    let mut server = Server::new();
-    server.ask(0, 1, Operation::Cancel);
+    let mut server = sleeping(100);
+    server.ask(0, 50, release(11));
+    server.ask_about(0, "l", 1, Operation::Cancel);
     server.run_until(14_999);
-    assert_eq!(
-        server.ask(14_999, 1, acquire("a", 1, 1_000, 0)),
-        Response::Cancelled
-    );
+    let late = server.ask_about(14_999, "l", 1, acquire("a", 1, 1_000, 0));
+    assert_eq!(late, Response::Cancelled);
+    assert_eq!(server.store.keys.len(), 2);
     server.run_until(15_000);
-    assert!(server.store.keys.is_empty());
+    assert_eq!(server.store.keys.len(), 1);
 }
 
 #[test]
@@ -110,4 +120,13 @@ fn a_host_that_starts_far_in_the_future_does_not_wrap() {
     let mut host = Host::restore(HostConfig::EMBEDDED, snapshot, at(u64::MAX / 1_000));
     host.handle(at(u64::MAX / 1_000), HostInput::Tick);
     assert!(host.poll_output().is_none());
+}
+
+#[test]
+fn a_host_that_does_not_come_back_for_that_forgets_with_the_next_input() {
+    let mut server = held(1_000);
+    server.ask(100, 50, release(11));
+    assert_eq!(server.alarm, None);
+    server.ask_about(31 * DAY, "l", 2, Operation::Inspect);
+    assert!(server.store.keys.is_empty());
 }

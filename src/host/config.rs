@@ -15,6 +15,8 @@ pub struct HostConfig {
     /// How long after the last grant of a key its fence is kept. Fences rise with the time, so this
     /// only has to be longer than a clock may be wrong.
     pub retention: Span,
+    /// Whether it asks for an alarm only to forget a key; else that is done with the next input.
+    pub wakes_to_forget: bool,
     /// The most keys remembered, held or not.
     pub max_keys: usize,
     /// How many more may be remembered only because something of theirs was cancelled or revoked.
@@ -32,6 +34,7 @@ impl HostConfig {
         offer: Span::from_secs(3),
         grace: Span::from_secs(3),
         retention: Span::from_secs(30 * 86_400),
+        wakes_to_forget: false,
         max_keys: 100_000,
         spare_keys: 1_024,
         max_waiters: 1_024,
@@ -53,6 +56,7 @@ impl HostConfig {
             part: 20,
             most: Span::from_secs(1),
         },
+        wakes_to_forget: true,
         max_keys: 16_384,
         ..Self::EMBEDDED
     };

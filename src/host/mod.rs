@@ -287,7 +287,9 @@ impl Host {
             self.parked.remove(&to);
             self.outputs.push_back(HostOutput::Reply(to, response));
         }
-        let due = self.table.next_due();
+        let forgetting = self.table.next_vanishing();
+        let forgetting = forgetting.filter(|_| self.config.wakes_to_forget);
+        let due = self.table.next_due().into_iter().chain(forgetting).min();
         if due != self.alarm {
             self.alarm = due;
             self.outputs.push_back(HostOutput::Alarm(due));

@@ -126,9 +126,12 @@ impl Table {
 
     /// When the first key needs attention.
     pub fn next_due(&self) -> Option<Instant> {
-        let due = self.due.first().map(|(at, _)| *at);
-        let vanishing = self.vanishing.first().map(|(at, _)| *at);
-        due.into_iter().chain(vanishing).min()
+        self.due.first().map(|(at, _)| *at)
+    }
+
+    /// When the first key can perhaps be forgotten.
+    pub fn next_vanishing(&self) -> Option<Instant> {
+        self.vanishing.first().map(|(at, _)| *at)
     }
 
     /// A key that needs attention now.

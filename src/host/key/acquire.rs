@@ -287,7 +287,7 @@ impl KeyMachine {
             self.end(position, Ended::Cancelled, Some(op), now, fx);
         } else if self.memory.outcome_of(op).is_none() {
             // Should the op still arrive, or arrive again, it must have no effect.
-            self.memory.remember(op, PastOutcome::Cancelled, now, now);
+            self.memory.remember(op, PastOutcome::Cancelled, now);
             self.dirty = true;
         }
         Response::Cancelled

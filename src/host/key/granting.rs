@@ -82,7 +82,7 @@ impl KeyMachine {
         };
         // An expiry may come to light long after.
         self.memory
-            .remember(grant.op, outcome, now.min(grant.expires), now);
+            .remember(grant.op, outcome, now.min(grant.expires));
         self.changed = true;
         self.dirty = true;
     }

@@ -138,8 +138,7 @@ impl KeyMachine {
             self.changed = true;
             revoked += 1;
         }
-        self.memory
-            .remember(op, PastOutcome::Revoked(revoked), now, now);
+        self.memory.remember(op, PastOutcome::Revoked(revoked), now);
         self.dirty = true;
         Response::Revoked(revoked)
     }

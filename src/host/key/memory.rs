@@ -68,10 +68,7 @@ impl Memory {
     }
 
     /// Remembers an op that ended then.
-    pub fn remember(&mut self, op: OpId, outcome: PastOutcome, at: Instant, now: Instant) {
-        if now.since(at) >= MEMORY {
-            return;
-        }
+    pub fn remember(&mut self, op: OpId, outcome: PastOutcome, at: Instant) {
         if self.past.len() >= MAX_PAST
             && let Some(early) = self.past.pop_front()
         {

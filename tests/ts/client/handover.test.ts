@@ -27,7 +27,7 @@ test("of two that resume a handle exactly one gets it", async () => {
   assert.equal(lease.state, "transferred");
   assert.equal(lease.signal.aborted, false);
   assert.equal(handle.holder, "next");
-  assert.equal(BigInt(handle.fence), lease.fence + 1n);
+  assert.ok(BigInt(handle.fence) > lease.fence);
   const both = [follow(rival().resume(handle)), follow(rival().resume(handle))];
   await clock.advance(20);
   const outcomes = both.map((standing) => standing());

@@ -23,7 +23,8 @@ test("the signal fires by the clock with the renewal still open", async () => {
   assert.equal(lease.held, true);
   await clock.advance(100);
   assert.equal(lease.signal.aborted, true);
-  leaseError("LOST", { reason: "expired", key: "k", fence: 1n })(lease.signal.reason);
+  const { fence } = lease;
+  leaseError("LOST", { reason: "expired", key: "k", fence })(lease.signal.reason);
 });
 
 test("a partition ends the lease within one term", async () => {

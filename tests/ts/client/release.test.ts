@@ -309,7 +309,7 @@ test("a lease that has ended answers every call with a typed error or a value", 
   assert.equal(lease.remainingMs(), 0);
   assert.deepEqual(lease.toJSON(), {
     key: "k",
-    fence: "1",
+    fence: String(lease.fence),
     slot: 0,
     state: "released",
     remainingMs: 0,

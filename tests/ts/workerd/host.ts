@@ -67,3 +67,20 @@ export async function look(host: Host, key: string) {
   const { state } = await host.call(request("inspect", key));
   return { ...state?.holders[0], waiters: state?.waiters };
 }
+
+/** What a host grants under: its time in microseconds, in decimal. */
+export const FENCE = /^\d{16}$/;
+
+/** Whether each of these fences is higher than the one before. */
+export function rise(...fences: (string | undefined)[]): boolean {
+  const values = fences.map((fence) => BigInt(fence ?? -1));
+  return values.every((value, index) => index === 0 || value > (values[index - 1] ?? value));
+}
+
+/** Polls, as a waiter that is alive does, until there is another answer than to ask again. */
+export async function waitFor(host: Host, asked: object): Promise<Response> {
+  for (;;) {
+    const answer = await host.call(asked);
+    if (answer.outcome !== "queued") return answer;
+  }
+}

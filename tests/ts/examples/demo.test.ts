@@ -7,6 +7,8 @@ import { promisify } from "node:util";
 test("the demo: take-over after a cut-off, and the stale write refused", async () => {
   const main = fileURLToPath(new URL("../../../examples/demo/main.ts", import.meta.url));
   const { stdout } = await promisify(execFile)(process.execPath, [main], { timeout: 60_000 });
-  assert.match(stdout, /anna's late write, under fence 1: 409/);
-  assert.match(stdout, /ledger: fence 2, ben shipped/);
+  const [, annas] = /anna's late write, under fence (\d+): 409/.exec(stdout) ?? [];
+  const [, bens] = /ledger: fence (\d+), ben shipped/.exec(stdout) ?? [];
+  assert.ok(BigInt(annas ?? 0) > 0n);
+  assert.ok(BigInt(bens ?? 0) > BigInt(annas ?? 0));
 });

@@ -1,12 +1,14 @@
 //! The smallest interesting world, exhaustively: two holders, one key, a short term; every order of
 //! deliveries, doubles and losses, timers on time, late or never, a host that crashes at any point.
 //!
-//! The machines are the real ones. A holder is rebuilt in each state from the inputs it has had.
-//! The host is restored from its storage before each request, as if it crashed between any two; a
-//! crash before it has stored anything is a lost request, a crash after that a lost answer. A
-//! message that is lost is one that is never delivered.
+//! The machines are the real ones. A holder is rebuilt from the inputs it has had with each one that
+//! it gets. The host is restored from its storage before each request, as if it crashed between any
+//! two; a crash before it has stored anything is a lost request, a crash after that a lost answer. A
+//! message that is lost is one that is never delivered; an answer that nobody awaits is one.
 
 use std::collections::BTreeSet;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 use leasehold::fence::Fence;
 use leasehold::holder::{Ask, Config, Event, Holder, Input, Output, Seed, Ticket};
@@ -31,7 +33,7 @@ const DOUBLES: u8 = 1;
 const ATTEMPTS: u32 = 3;
 
 /// More would not fit in an ordinary machine's memory.
-const MOST_STATES: usize = 4_000_000;
+const MOST_STATES: usize = 8_000_000;
 
 /// How far the exploration goes.
 struct World {
@@ -43,12 +45,26 @@ struct World {
 struct State {
     tick: u8,
     stored: Snapshot,
-    holders: [Vec<(u8, Told)>; 2],
+    holders: [Arc<Life>; 2],
     requests: BTreeSet<(usize, u32)>,
     doubles_left: u8,
     answers: BTreeSet<(usize, u32, Answer)>,
     /// The grants made, in order.
     grants: Vec<(u64, u128)>,
+}
+
+/// A holder: the inputs it has had, which alone tell one from another, and what follows from them.
+#[derive(Debug, Default)]
+struct Life {
+    told: Vec<(u8, Told)>,
+    sent: Vec<(AttemptId, Request)>,
+    /// The attempts whose answer is awaited.
+    open: Vec<AttemptId>,
+    wake: Option<Instant>,
+    /// Until when it believes that it holds the key.
+    believes_until: Option<Instant>,
+    granted: bool,
+    renewed: bool,
 }
 
 /// Whether a delivered request may come again.
@@ -95,7 +111,7 @@ impl Model for World {
         vec![State {
             tick: 0,
             stored: Snapshot::default(),
-            holders: [Vec::new(), Vec::new()],
+            holders: Default::default(),
             requests: BTreeSet::new(),
             doubles_left: DOUBLES,
             answers: BTreeSet::new(),
@@ -107,18 +123,18 @@ impl Model for World {
         if state.tick < self.ticks {
             actions.push(Action::Tick);
         }
-        for number in 0..2 {
-            let holder = Replayed::new(state, number);
+        let now = now(state.tick);
+        for (number, life) in state.holders.iter().enumerate() {
             let mut tell = |told| actions.push(Action::Tell(number, told));
-            if state.holders[number].is_empty() {
+            if life.told.is_empty() {
                 tell(Told::Start);
                 continue;
             }
-            if holder.wake.is_some_and(|at| at <= now(state.tick)) {
+            if life.wake.is_some_and(|at| at <= now) {
                 tell(Told::Wake);
             }
             // Only the first gives back before its term ends.
-            if number == 0 && holder.holder.is_held(now(state.tick)) {
+            if number == 0 && life.believes(now) {
                 tell(Told::Release);
             }
         }
@@ -139,10 +155,6 @@ impl Model for World {
             Action::Tick => state.tick += 1,
             Action::Tell(number, told) => state.tell(number, told),
             Action::Answer(number, attempt, answer) => {
-                // One answer of an attempt is heard; whatever else comes of it finds nobody.
-                state
-                    .answers
-                    .retain(|(other, id, _)| (*other, *id) != (number, attempt));
                 state.tell(number, Told::Answer(attempt, answer));
             }
             Action::Request(number, attempt, copies) => {
@@ -159,17 +171,17 @@ impl Model for World {
     fn properties(&self) -> Vec<Property<Self>> {
         vec![
             Property::always("one holder at a time", |_, state: &State| {
-                let held = |number| Replayed::new(state, number).holder.is_held(now(state.tick));
-                !(held(0) && held(1))
+                let now = now(state.tick);
+                !state.holders.iter().all(|life| life.believes(now))
             }),
             Property::always("fences rise", |_, state: &State| {
                 state.grants.is_sorted_by(|one, next| one.0 < next.0)
             }),
             Property::sometimes("both are served", |_, state: &State| {
-                (0..2).all(|number| Replayed::new(state, number).granted)
+                state.holders.iter().all(|life| life.granted)
             }),
             Property::sometimes("a lease is renewed", |_, state: &State| {
-                (0..2).any(|number| Replayed::new(state, number).renewed)
+                state.holders.iter().any(|life| life.renewed)
             }),
         ]
     }
@@ -177,20 +189,25 @@ impl Model for World {
 
 impl State {
     fn tell(&mut self, number: usize, told: Told) {
-        let before = Replayed::new(self, number).sent.len();
-        self.holders[number].push((self.tick, told));
-        let after = Replayed::new(self, number);
-        let heard = after.sent[before..].iter();
-        for (attempt, _) in heard.filter(|(attempt, _)| attempt.0 <= ATTEMPTS) {
+        let before = &self.holders[number];
+        let mut inputs = before.told.clone();
+        inputs.push((self.tick, told));
+        let life = Life::replay(number, inputs);
+        let sent = life.sent[before.sent.len()..].iter();
+        for (attempt, _) in sent.filter(|(attempt, _)| attempt.0 <= ATTEMPTS) {
             self.requests.insert((number, attempt.0));
         }
+        self.answers
+            .retain(|(other, attempt, _)| *other != number || life.awaits(*attempt));
+        self.holders[number] = Arc::new(life);
     }
 
     fn ask(&mut self, number: usize, attempt: u32) {
-        let sent = Replayed::new(self, number).sent;
-        let Some((_, request)) = sent.into_iter().find(|(id, _)| id.0 == attempt) else {
+        let sent = &self.holders[number].sent;
+        let Some((_, request)) = sent.iter().find(|(id, _)| id.0 == attempt).cloned() else {
             return;
         };
+        let is_awaited = self.holders[number].awaits(attempt);
         let mut host = Host::restore(config(), self.stored.clone(), now(self.tick));
         let mut store = Store::from(self.stored.clone());
         host.handle(now(self.tick), HostInput::Request(ReplyTo(0), request));
@@ -200,11 +217,11 @@ impl State {
                     self.note_grant(&mutation);
                     store.apply(mutation);
                 }
-                HostOutput::Reply(_, response) => {
+                HostOutput::Reply(_, response) if is_awaited => {
                     let answer = Answer::of(&response);
                     self.answers.insert((number, attempt, answer));
                 }
-                HostOutput::Alarm(_) => {}
+                HostOutput::Reply(..) | HostOutput::Alarm(_) => {}
             }
         }
         self.stored = store.snapshot();
@@ -225,17 +242,9 @@ impl State {
     }
 }
 
-/// A holder, rebuilt from its inputs.
-struct Replayed {
-    holder: Holder,
-    sent: Vec<(AttemptId, Request)>,
-    wake: Option<Instant>,
-    granted: bool,
-    renewed: bool,
-}
-
-impl Replayed {
-    fn new(state: &State, number: usize) -> Self {
+impl Life {
+    /// What becomes of a holder that is told this.
+    fn replay(number: usize, told: Vec<(u8, Told)>) -> Self {
         let mut config = Config::new(key(), name(number), Span::from_millis(TTL_MS));
         config.wait = Span::from_millis(if number == 0 { 0 } else { WAIT_MS });
         config.op_timeout = Span::from_millis(2 * TTL_MS);
@@ -246,42 +255,68 @@ impl Replayed {
             ops: bits,
             leases: bits,
         };
-        let holder = Holder::acquire(config, seed).expect("the settings fit together");
-        let mut replayed = Self {
-            holder,
-            sent: Vec::new(),
-            wake: None,
-            granted: false,
-            renewed: false,
-        };
-        for (tick, told) in &state.holders[number] {
-            replayed.tell(*tick, told);
+        let mut holder = Holder::acquire(config, seed).expect("the settings fit together");
+        let mut life = Self::default();
+        for (tick, told) in &told {
+            life.step(&mut holder, now(*tick), told);
         }
-        replayed
+        life.told = told;
+        life
     }
 
-    fn tell(&mut self, tick: u8, told: &Told) {
+    fn step(&mut self, holder: &mut Holder, now: Instant, told: &Told) {
         let input = match told {
             Told::Start => Input::Start,
             Told::Wake => Input::Wake,
             Told::Release => Input::Ask(Ticket(1), Ask::Release),
             Told::Answer(attempt, answer) => {
+                self.settle(AttemptId(*attempt));
                 Input::Answered(AttemptId(*attempt), answer.response())
             }
         };
-        self.holder.handle(now(tick), input);
+        holder.handle(now, input);
         self.wake = None;
-        while let Some(output) = self.holder.poll_output() {
+        while let Some(output) = holder.poll_output() {
             match output {
-                Output::Send(send) => self.sent.push((send.attempt, send.request)),
+                Output::Send(send) => {
+                    self.open.push(send.attempt);
+                    self.sent.push((send.attempt, send.request));
+                }
                 Output::Wake { at, .. } => self.wake = Some(at),
                 Output::Event(event) => {
                     self.granted |= matches!(event, Event::Granted(_));
                     self.renewed |= matches!(event, Event::Renewed { .. });
                 }
-                Output::Drop(_) => {}
+                Output::Drop(attempt) => self.settle(attempt),
             }
         }
+        self.believes_until = holder.is_held(now).then(|| now + holder.remaining(now));
+    }
+
+    fn settle(&mut self, attempt: AttemptId) {
+        self.open.retain(|open| *open != attempt);
+    }
+
+    fn awaits(&self, attempt: u32) -> bool {
+        self.open.contains(&AttemptId(attempt))
+    }
+
+    fn believes(&self, now: Instant) -> bool {
+        self.believes_until.is_some_and(|until| now < until)
+    }
+}
+
+impl PartialEq for Life {
+    fn eq(&self, other: &Self) -> bool {
+        self.told == other.told
+    }
+}
+
+impl Eq for Life {}
+
+impl Hash for Life {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.told.hash(state);
     }
 }
 

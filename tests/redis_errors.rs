@@ -130,6 +130,12 @@ fn errors_are_told_by_their_words() {
             true,
         ),
         ("MOVED 3999 127.0.0.1:6381", Invalid, "cluster", false),
+        (
+            "CROSSSLOT Keys in request don't hash to the same slot",
+            Invalid,
+            "cluster",
+            false,
+        ),
         ("ASK 3999 127.0.0.1:6381", Invalid, "cluster", false),
         (
             "OOM command not allowed when used memory > 'maxmemory'.",

@@ -70,6 +70,12 @@ pub(super) fn classify(text: &str, called: impl FnOnce(usize) -> Option<String>)
             "cluster",
             "The server is a node of a cluster, which keeps the key on another: use a client for clusters.",
         )
+    } else if words.starts_with(b"CROSSSLOT ") {
+        Refusal::new(
+            Code::Invalid,
+            "cluster",
+            "The server is a node of a cluster, where keys cannot be listed.",
+        )
     } else if has("max daily request limit") || has("max requests limit") {
         Refusal::new(
             Code::Unavailable,

@@ -7,6 +7,7 @@ import { type Subscriber, Subscriptions } from "./subscriptions.js";
 /** What is needed of a client of `ioredis`: a `Redis` or a `Cluster`. */
 export interface IoredisClient {
   readonly status: string;
+  readonly isCluster?: boolean;
   call(command: string, args: string[]): Promise<unknown>;
   duplicate(): IoredisSubscriber;
 }
@@ -35,6 +36,7 @@ export function ioredis(client: IoredisClient, options?: RedisSettings): LeaseBa
   const subscriptions = new Subscriptions(async () => subscriberOf(client.duplicate()));
   return redis({
     ...settings,
+    isCluster: client.isCluster === true,
     send: async ([name = "", ...args]) => {
       try {
         return await client.call(name, args);

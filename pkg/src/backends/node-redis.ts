@@ -65,6 +65,7 @@ export function nodeRedis(
   const subscriptions = new Subscriptions(open);
   return redis({
     ...settings,
+    isCluster,
     send: async (command, signal) => {
       try {
         return await send(command, { abortSignal: signal });

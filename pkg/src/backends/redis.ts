@@ -35,6 +35,8 @@ export interface RedisConnection {
    * hint: a message that is lost costs a waiter time and nothing else. May reject when it ends.
    */
   listen?(channel: string, onMessage: () => void, signal: AbortSignal): Promise<void>;
+  /** Whether it leads to a cluster, each node of which knows a share of the keys: none can list them. */
+  readonly isCluster?: boolean;
 }
 
 /** Settings of a Redis host. */
@@ -59,6 +61,7 @@ export const SETTINGS: Table<RedisSettings> = { prefix: PREFIX, allowEviction: f
 const OPTIONS: Table<RedisOptions> = {
   send: required(callback),
   listen: callback,
+  isCluster: flag,
   ...SETTINGS,
 };
 
@@ -79,8 +82,10 @@ const CONNECTION: Check = {
  */
 export function redis(options: RedisOptions): LeaseBackend {
   argument("options", CONNECTION, options);
-  const { listen, prefix = "leasehold", allowEviction = false } = optionsOf(OPTIONS, options);
+  const settings = optionsOf(OPTIONS, options);
+  const { listen, isCluster = false, prefix = "leasehold", allowEviction = false } = settings;
   const connection: RedisConnection = {
+    isCluster,
     send: (command, signal) => options.send(command, signal),
     ...(listen && {
       listen: (...listening) => options.listen?.(...listening) ?? Promise.resolve(),
@@ -102,13 +107,7 @@ type Step =
     };
 
 class RedisHost implements LeaseBackend {
-  readonly capabilities: Capabilities = {
-    exclusive: "best-effort",
-    fencing: "best-effort",
-    waiting: "poll",
-    survives: "what the Redis server persists",
-    list: true,
-  };
+  readonly capabilities: Capabilities;
   readonly #connection: RedisConnection;
   readonly #prefix: string;
   /** Whether the server knows the key-locking flag, as far as has been found out. */
@@ -119,6 +118,13 @@ class RedisHost implements LeaseBackend {
   readonly #wakers = new Map<string, Waker>();
 
   constructor(connection: RedisConnection, prefix: string, allowEviction: boolean) {
+    this.capabilities = {
+      exclusive: "best-effort",
+      fencing: "best-effort",
+      waiting: "poll",
+      survives: "what the Redis server persists",
+      list: !connection.isCluster,
+    };
     this.#connection = connection;
     this.#prefix = prefix;
     this.#keeps = allowEviction;

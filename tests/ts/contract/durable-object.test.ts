@@ -1,9 +1,7 @@
 import type { LeaseBackend, WireResponse } from "leasehold";
-import { http } from "leasehold/http";
+import { durableObjectHost } from "../support/hosts.ts";
 import { Workers } from "../workerd/harness.ts";
 import { contract } from "./suite.ts";
-
-const TOKEN = "a-token-for-the-contract-tests";
 
 for (const via of ["rpc", "fetch"]) {
   contract(`Durable Object by ${via}`, async () => {
@@ -32,16 +30,7 @@ for (const via of ["rpc", "fetch"]) {
       },
     };
     return { carrier: () => relayed, close: () => workers.stop() };
-  }, []);
+  });
 }
 
-contract("Durable Object over HTTPS", async () => {
-  const workers = await Workers.start({
-    name: "leasehold",
-    entry: new URL(import.meta.resolve("leasehold/worker")),
-    durableObjects: { LEASES: "LeaseHost" },
-    vars: { LEASEHOLD_TOKENS: TOKEN },
-  });
-  const url = await workers.url();
-  return { carrier: () => http({ url, token: TOKEN }), close: () => workers.stop() };
-}, []);
+contract("Durable Object over HTTPS", durableObjectHost);

@@ -1,7 +1,4 @@
-import { memory } from "leasehold/memory";
+import { memoryHost } from "../support/hosts.ts";
 import { contract } from "./suite.ts";
 
-contract("memory", async () => {
-  const host = memory();
-  return { carrier: () => host, close: async () => {} };
-}, []);
+contract("memory", memoryHost);

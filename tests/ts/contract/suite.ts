@@ -1,12 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import {
-  type Lease,
-  type LeaseBackend,
-  LeaseClient,
-  LeaseError,
-  type LeaseHandle,
-} from "leasehold";
+import { type Lease, LeaseClient, LeaseError, type LeaseHandle } from "leasehold";
+import type { Host } from "../support/hosts.ts";
 import { named } from "./named.ts";
 import { observing } from "./observing.ts";
 import { pieces } from "./pieces.ts";
@@ -16,25 +11,14 @@ import { sharing } from "./sharing.ts";
 import type { Bench } from "./tools.ts";
 import { answersLost, counted, op, sentTwice } from "./wrappers.ts";
 
-/** A host under test. */
-export interface Subject {
-  /** A carrier to the host. Each call gives one that shares nothing with the others. */
-  carrier(): LeaseBackend;
-  close(): Promise<void>;
-}
-
 const TTL = 5_000;
 /** Long enough to be renewed on a busy machine, short enough to wait for its end. */
 const SHORT = 900;
 
 /** What every host does, whatever carries the requests. */
-export function contract(
-  name: string,
-  start: () => Promise<Subject>,
-  parts = [sharing, results, observing, named],
-): void {
+export function contract(name: string, start: () => Promise<Host>): void {
   describe(`contract: ${name}`, () => {
-    let subject: Subject;
+    let subject: Host;
     let serial = 0;
     before(async () => {
       subject = await start();
@@ -482,7 +466,7 @@ export function contract(
 
     setsAndClosing(client, freshKey);
     const bench: Bench = { client, carrier: () => subject.carrier(), freshKey };
-    for (const part of parts) part(bench);
+    for (const part of [sharing, results, observing, named]) part(bench);
     pieces(client, freshKey);
 
     async function untilWaiters(key: string, count: number): Promise<void> {

@@ -37,9 +37,12 @@ async function crowd(seed: number, serve: Served): Promise<number> {
       left -= 1;
     }
   };
-  for (let index = 0; index < 5; index += 1) follow(user(rival()));
+  const clients = Array.from({ length: 5 }, () => rival());
+  for (const client of clients) follow(user(client));
   await clock.advance(60_000);
-  return left;
+  const unserved = left;
+  await within(clock, 10_000, Promise.all(clients.map((client) => client.close())));
+  return unserved;
 }
 
 describe("acquireAll", () => {

@@ -6,26 +6,17 @@ import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { LeaseClient } from "leasehold";
 import { http } from "leasehold/http";
-import { RestEndpoint } from "../../rest-endpoint/endpoint.ts";
-import { RedisServer } from "../../rest-endpoint/server-process.ts";
-import { Workers } from "../workerd/harness.ts";
+import { redisHost } from "../support/hosts.ts";
+import { leaseHost } from "./lease-host.ts";
 
-const TOKEN = "a-token-for-the-worker-example";
 const KEY = "report:daily";
 
 test("a Node worker that gets SIGTERM leaves its key free and its place in the queue empty", async (t) => {
-  await using workers = await Workers.start({
-    name: "leasehold",
-    entry: new URL("../../../pkg/dist/workerd/worker.js", import.meta.url),
-    durableObjects: { LEASES: "LeaseHost" },
-    vars: { LEASEHOLD_TOKENS: TOKEN },
-    flags: ["enable_request_signal"],
-  });
-  const url = String(await workers.url());
-  const operator = new LeaseClient(http({ url, token: TOKEN }));
+  const host = await leaseHost(t);
+  const operator = new LeaseClient(http({ url: host.LEASEHOLD_URL, token: host.LEASEHOLD_TOKEN }));
   const start = (): ChildProcess => {
     const main = fileURLToPath(new URL("../../../examples/node-worker/main.ts", import.meta.url));
-    const env = { ...process.env, LEASEHOLD_URL: url, LEASEHOLD_TOKEN: TOKEN };
+    const env = { ...process.env, ...host };
     const worker = spawn(process.execPath, [main], { env, stdio: ["ignore", "pipe", "inherit"] });
     t.after(() => worker.kill("SIGKILL"));
     return worker;
@@ -55,17 +46,14 @@ test("a Node worker that gets SIGTERM leaves its key free and its place in the q
 });
 
 test("a module that is loaded again closes the client of its last evaluation", async (t) => {
-  await using server = await RedisServer.start();
-  await using endpoint = await RestEndpoint.start({
-    redis: { port: server.port },
-    supportsKeyLocking: true,
-  });
+  const host = await redisHost();
+  t.after(host.close);
   const before = { ...process.env };
   t.after(() => {
     process.env = before;
   });
-  process.env.UPSTASH_REDIS_REST_URL = endpoint.url;
-  process.env.UPSTASH_REDIS_REST_TOKEN = endpoint.token;
+  process.env.UPSTASH_REDIS_REST_URL = host.url;
+  process.env.UPSTASH_REDIS_REST_TOKEN = host.token;
   const load = async (version: number): Promise<LeaseClient> => {
     const module = new URL(`../../../examples/hot-reload/leases.ts?v=${version}`, import.meta.url);
     return ((await import(module.href)) as { leases: LeaseClient }).leases;

@@ -1,5 +1,5 @@
 import type { TestContext } from "node:test";
-import { Workers } from "../workerd/harness.ts";
+import { durableObjectHost } from "../support/hosts.ts";
 
 /** What `httpFromEnv()` reads. */
 export interface HostEnvironment {
@@ -9,14 +9,7 @@ export interface HostEnvironment {
 
 /** A stand-alone host in workerd, for as long as the test runs. */
 export async function leaseHost(t: TestContext): Promise<HostEnvironment> {
-  const LEASEHOLD_TOKEN = "a-token-for-the-examples";
-  const workers = await Workers.start({
-    name: "leasehold",
-    entry: new URL("../../../pkg/dist/workerd/worker.js", import.meta.url),
-    durableObjects: { LEASES: "LeaseHost" },
-    vars: { LEASEHOLD_TOKENS: LEASEHOLD_TOKEN },
-    flags: ["enable_request_signal"],
-  });
-  t.after(() => workers.stop());
-  return { LEASEHOLD_URL: String(await workers.url()), LEASEHOLD_TOKEN };
+  const { url, token, close } = await durableObjectHost();
+  t.after(close);
+  return { LEASEHOLD_URL: url, LEASEHOLD_TOKEN: token };
 }

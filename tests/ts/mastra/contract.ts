@@ -3,12 +3,7 @@ import { after, before, describe, test } from "node:test";
 import { type LeaseBackend, LeaseClient, LeaseError } from "leasehold";
 import { type LeaseProvider, leaseProvider } from "leasehold/mastra";
 import { answersLost } from "../contract/wrappers.ts";
-
-/** A host under test. Each carrier shares nothing with the others. */
-export interface Subject {
-  carrier(): LeaseBackend;
-  close?(): Promise<void>;
-}
+import type { Host } from "../support/hosts.ts";
 
 const SECRET = "a secret that all of them share";
 const TTL = 15_000;
@@ -31,19 +26,19 @@ function hanging(host: LeaseBackend, operation: string): LeaseBackend {
 }
 
 /** What Mastra expects of a lease provider, on a host. */
-export function contract(name: string, start: () => Promise<Subject>): void {
+export function contract(name: string, start: () => Promise<Host>): void {
   describe(`Mastra's lease provider: ${name}`, () => {
-    let subject: Subject;
+    let host: Host;
     let one: LeaseProvider;
     let two: LeaseProvider;
-    const provider = (host = subject.carrier()) =>
-      leaseProvider(new LeaseClient(host), { secret: SECRET });
+    const provider = (carrier = host.carrier()) =>
+      leaseProvider(new LeaseClient(carrier), { secret: SECRET });
     before(async () => {
-      subject = await start();
+      host = await start();
       one = provider();
       two = provider();
     });
-    after(() => subject.close?.());
+    after(() => host.close());
 
     describe("does what Mastra expects", { concurrency: 4 }, () => {
       test("a free key is acquired, and everybody can read the owner", async () => {
@@ -252,7 +247,7 @@ export function contract(name: string, start: () => Promise<Subject>): void {
 
       test("what can't be is rejected with a TypeError, and nothing is sent", async () => {
         const sent: string[] = [];
-        const { capabilities } = subject.carrier();
+        const { capabilities } = host.carrier();
         const counting: LeaseBackend = {
           capabilities,
           call: (request) => {
@@ -295,7 +290,7 @@ export function contract(name: string, start: () => Promise<Subject>): void {
       test("a lost answer changes nothing of what comes out", async () => {
         for (const operation of ["acquire", "renew", "transfer", "inspect", "release"]) {
           const key = freshKey();
-          const shaky = () => provider(answersLost(subject.carrier(), operation, 1));
+          const shaky = () => provider(answersLost(host.carrier(), operation, 1));
           assert.deepEqual(await shaky().acquireLease(key, "a", TTL), {
             acquired: true,
             owner: "a",
@@ -317,12 +312,12 @@ export function contract(name: string, start: () => Promise<Subject>): void {
       test("a release whose answer is lost doesn't end what others have acquired since", async () => {
         const key = freshKey();
         await one.acquireLease(key, "a", TTL);
-        const host = subject.carrier();
+        const carrier = host.carrier();
         let next: Promise<unknown> | undefined;
         const shaky: LeaseBackend = {
-          capabilities: host.capabilities,
+          capabilities: carrier.capabilities,
           async call(request, options) {
-            const answer = await host.call(request, options);
+            const answer = await carrier.call(request, options);
             if (request.operation !== "release" || next !== undefined) return answer;
             next = two.acquireLease(key, "a", TTL);
             await next;
@@ -344,7 +339,7 @@ export function contract(name: string, start: () => Promise<Subject>): void {
         ] as const) {
           const key = freshKey();
           await one.acquireLease(key, "a", TTL);
-          const it = provider(hanging(subject.carrier(), operation));
+          const it = provider(hanging(host.carrier(), operation));
           const begun = performance.now();
           await assert.rejects(call(it, key), (error) => {
             assert.ok(LeaseError.is(error));
@@ -354,7 +349,7 @@ export function contract(name: string, start: () => Promise<Subject>): void {
           assert.ok(performance.now() - begun < ttl, operation);
           assert.equal(await one.getLeaseOwner(key), "a");
         }
-        const limited = leaseProvider(new LeaseClient(hanging(subject.carrier(), "inspect")), {
+        const limited = leaseProvider(new LeaseClient(hanging(host.carrier(), "inspect")), {
           secret: SECRET,
           timeoutMs: 300,
         });
@@ -367,7 +362,7 @@ export function contract(name: string, start: () => Promise<Subject>): void {
       test("without the secret nobody can act for an owner", async () => {
         const key = freshKey();
         await one.acquireLease(key, "a", TTL);
-        const stranger = leaseProvider(new LeaseClient(subject.carrier()), {
+        const stranger = leaseProvider(new LeaseClient(host.carrier()), {
           secret: "some other secret than theirs",
         });
         assert.equal((await stranger.acquireLease(key, "a", TTL)).acquired, false);

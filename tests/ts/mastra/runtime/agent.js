@@ -9,10 +9,11 @@ import { MockMemory } from "@mastra/core/memory";
 import { InMemoryStore } from "@mastra/core/storage";
 import { MastraLanguageModelV2Mock } from "@mastra/core/test-utils/llm-mock";
 import { LeaseClient } from "leasehold";
+import { http } from "leasehold/http";
 import { attachLease, leaseProvider } from "leasehold/mastra";
 import { upstash } from "leasehold/upstash";
 
-const { LEASE_HOST, LEASE_TOKEN, SECRET, THREAD, SOCKET, RUN_MS } = process.env;
+const { BACKEND, LEASE_HOST, LEASE_TOKEN, SECRET, THREAD, SOCKET, RUN_MS } = process.env;
 const thread = { resourceId: "resource", threadId: THREAD };
 const tell = (message) => process.send?.(message);
 
@@ -46,7 +47,8 @@ const model = new MastraLanguageModelV2Mock({
 
 const pubsub = new UnixSocketPubSub(SOCKET);
 if (LEASE_HOST !== undefined) {
-  const leases = new LeaseClient(upstash({ url: LEASE_HOST, token: LEASE_TOKEN }));
+  const backend = { http, upstash }[BACKEND];
+  const leases = new LeaseClient(backend({ url: LEASE_HOST, token: LEASE_TOKEN }));
   attachLease(pubsub, leaseProvider(leases, { secret: SECRET }));
 }
 const memory = new MockMemory();

@@ -1,9 +1,12 @@
 import { ask } from "./ask.js";
 import type { LeaseBackend } from "./backend.js";
 import { callListener } from "./call-listener.js";
-import type { Clock } from "./clock.js";
+import { type Clock, unref } from "./clock.js";
 import type { BackendError } from "./errors.js";
 import type { Send } from "./outputs.js";
+
+/** A connection keeps the process up, which what nobody waits for must not do for longer than this. */
+const UNAWAITED_MS = 1_000;
 
 /** Who is told what becomes of an attempt. */
 export interface Reports {
@@ -34,18 +37,25 @@ export class Attempts {
     return [...this.#open.keys()];
   }
 
-  send({ attempt, request, timeoutMs, rebind }: Send): void {
+  /** Sends a request. One that is not `awaited` by anybody is left after a while. */
+  send({ attempt, request, timeoutMs, rebind }: Send, awaited: boolean): void {
     const controller = new AbortController();
     this.#open.set(attempt, controller);
     const { signal } = controller;
     const clock = this.#clock;
     const resending = () => this.#reports.resending(attempt);
+    const leaving = awaited ? undefined : clock.setTimeout(() => controller.abort(), UNAWAITED_MS);
+    unref(leaving);
     ask(this.#host, request, { signal, timeoutMs, rebind, clock, resending }).then(
       (response) => {
+        clock.clearTimeout(leaving);
         this.#open.delete(attempt);
         this.#reports.answered(attempt, response);
       },
-      (error: BackendError) => this.#failed(attempt, error),
+      (error: BackendError) => {
+        clock.clearTimeout(leaving);
+        this.#failed(attempt, error);
+      },
     );
   }
 

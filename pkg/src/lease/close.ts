@@ -10,17 +10,21 @@ export function closed(): LeaseError {
   return new LeaseError("INVALID", "The client is closed.", { reason: "closed" });
 }
 
+/** Longer than anything takes that is under way when a client closes. */
+const LONGEST_MS = 30_000;
+
 /** Ends the sessions, and says what became of their leases. */
 export async function closeAll(
   sessions: Iterable<Session>,
   clock: Clock,
-  timeoutMs: number | undefined,
+  timeoutMs = LONGEST_MS,
 ): Promise<Released> {
   const late = deferred<ReleaseResult>();
-  const timer =
-    timeoutMs === undefined
-      ? undefined
-      : clock.setTimeout(() => late.resolve({ released: false, reason: "unconfirmed" }), timeoutMs);
+  // Also keeps the process up for as long as it is waited for what is tidied up.
+  const timer = clock.setTimeout(
+    () => late.resolve({ released: false, reason: "unconfirmed" }),
+    timeoutMs,
+  );
   const results = [...sessions].map(async (session) => {
     const { key, hasToRelease } = session;
     const result = await Promise.race([session.close(closed()), late.promise]);

@@ -149,7 +149,8 @@ export class Driver {
     // From here on code of others runs.
     this.#audience.warn();
     for (const attempt of drops) this.#attempts.drop(attempt);
-    for (const send of sends) this.#attempts.send(send);
+    const isAwaited = this.#env.keepProcessAlive || this.#state === "held" || !this.#isAtRest;
+    for (const send of sends) this.#attempts.send(send, isAwaited);
     this.#audience.tell();
   }
 
@@ -166,11 +167,14 @@ export class Driver {
       this.#timer = undefined;
       this.step((machine, ...now) => machine.wake(...now));
     }, ms);
-    // Nobody waits for anything: the lease is held, or what is left is to tidy up.
-    const isAtRest = this.#state !== "acquiring" && this.#asked.open.length === 0;
-    if (!keepProcessAlive && isAtRest) {
+    if (!keepProcessAlive && this.#isAtRest) {
       unref(this.#timer);
     }
+  }
+
+  /** Whether nobody waits for anything: the lease is held, or what is left is to tidy up. */
+  get #isAtRest(): boolean {
+    return this.#state !== "acquiring" && this.#asked.open.length === 0;
   }
 
   #now(): [monotonicMs: number, wallMs: number] {

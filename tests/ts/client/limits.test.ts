@@ -2,9 +2,9 @@
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { getEventListeners } from "node:events";
-import { createServer } from "node:net";
-import { test } from "node:test";
+import { getEventListeners, once } from "node:events";
+import { type AddressInfo, createServer } from "node:net";
+import { type TestContext, test } from "node:test";
 import type { CallLimits, Lease, LeaseClient } from "leasehold";
 import { bench, follow, leaseError, within } from "../support/bench.ts";
 
@@ -26,6 +26,7 @@ for (const [waitMs, most] of [
     const standing = acquired();
     assert.ok(standing.status === "rejected");
     leaseError("UNAVAILABLE", { reason: "no-answer" })(standing.reason);
+    await clock.advance(20_000);
   });
 }
 
@@ -41,6 +42,7 @@ for (const [waitMs, timeoutMs] of [
     const acquired = follow(client.acquire("k", { waitMs, timeoutMs }));
     while (acquired().status === "pending") await clock.advance(10);
     assert.ok(clock.now - begun <= timeoutMs + 10);
+    await clock.advance(20_000);
   });
 }
 
@@ -97,7 +99,7 @@ for (const [name, call] of Object.entries(CALLS)) {
       }
       if (end === "before") assert.equal(host.requests.length, sent);
       assert.equal(getEventListeners(signal, "abort").length, 0);
-      await clock.advance(20_000);
+      await clock.advance(60_000);
     }
   });
 }
@@ -144,24 +146,25 @@ test("what is handed over when nobody waits any more is taken back", async () =>
   assert.ok(await within(clock, 20, rival().tryAcquire("k")), "the key is free");
 });
 
-/** What a process does that ends by itself, and how long it stays, in milliseconds. */
-async function lifetime(program: string, ...args: string[]): Promise<number> {
-  const child = spawn(process.execPath, ["--input-type=module", "-e", program, ...args], {
+/** What a process does that ends by itself, how it ends, and how long it stays after its first word. */
+async function lifetime(program: string, port: number): Promise<{ code: number; ms: number }> {
+  const child = spawn(process.execPath, ["--input-type=module", "-e", program, String(port)], {
     cwd: new URL("../../../", import.meta.url),
     stdio: ["ignore", "pipe", "inherit"],
   });
-  await new Promise((resolve) => child.stdout.once("data", resolve));
+  await once(child.stdout, "data");
   const since = performance.now();
-  await new Promise((resolve) => child.once("exit", resolve));
-  return performance.now() - since;
+  const [code] = await once(child, "exit");
+  return { code, ms: performance.now() - since };
 }
 
-/** A port where nobody listens. */
-async function deadPort(): Promise<number> {
-  const probe = createServer().listen(0, "127.0.0.1");
-  await new Promise((resolve) => probe.once("listening", resolve));
-  const { port } = probe.address() as { port: number };
-  await new Promise((resolve) => probe.close(resolve));
+/** A port where nobody answers: connections are refused, or taken and left alone. */
+async function mutePort(t: TestContext, takesConnections: boolean): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  if (takesConnections) t.after(() => server.close());
+  else await new Promise((resolve) => server.close(resolve));
   return port;
 }
 
@@ -169,12 +172,33 @@ for (const [backend, make] of [
   ["http", `(await import("leasehold/http")).http({ url, token: "t" })`],
   ["upstash", `(await import("leasehold/upstash")).upstash({ url, token: "t" })`],
 ] as const) {
-  test(`after an acquire that failed over ${backend}, taking back keeps no process up`, async () => {
-    const program = `
-      import { LeaseClient } from "leasehold";
-      const url = "http://127.0.0.1:" + process.argv[1];
-      const leases = new LeaseClient(${make});
-      await leases.acquire("k", { waitMs: 0 }).catch((error) => console.log(error.code));`;
-    assert.ok((await lifetime(program, String(await deadPort()))) < 1_000);
-  });
+  const begin = `
+    import { LeaseClient } from "leasehold";
+    const url = "http://127.0.0.1:" + process.argv[1];
+    const leases = new LeaseClient(${make});`;
+  for (const takesConnections of [false, true]) {
+    const name = `${backend} to a host that ${takesConnections ? "is silent" : "is not there"}`;
+
+    test(`after an acquire that failed over ${name}, taking back keeps no process up`, async (t) => {
+      const program = `${begin}
+        const limits = { waitMs: 0, timeoutMs: 300 };
+        await leases.acquire("k", limits).catch((error) => console.log(error.code));`;
+      const { code, ms } = await lifetime(program, await mutePort(t, takesConnections));
+      assert.equal(code, 0);
+      assert.ok(ms < 1_500, `${ms} ms`);
+    });
+
+    test(`a close that is awaited over ${name} is waited for to its end`, async (t) => {
+      const program = `${begin}
+        const waiting = leases.acquire("k").catch((error) => console.log(error.reason));
+        setTimeout(async () => {
+          await leases.close();
+          await waiting;
+          process.exitCode = 7;
+        }, 200);`;
+      const { code, ms } = await lifetime(program, await mutePort(t, takesConnections));
+      assert.equal(code, 7);
+      assert.ok(ms < 11_000, `${ms} ms`);
+    });
+  }
 }

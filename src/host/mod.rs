@@ -15,6 +15,7 @@ mod table;
 mod timers;
 
 pub use config::{HostConfig, Margin};
+pub(crate) use key::{MAX_PAST, MEMORY};
 pub use record::{
     DoneRecord, EntryRecord, GrantRecord, KeyRecord, Mutation, Offer, Past, PastOutcome, Snapshot,
     WaiterRecord,

@@ -47,6 +47,59 @@ impl Refusal {
     }
 }
 
+/// What the rules of a key refuse, on every host.
+impl Refusal {
+    pub(crate) const ANOTHER_INPUT: Self = Self::new(
+        Code::Invalid,
+        "fingerprint",
+        "The key is in use for another input: use another key for this one.",
+    );
+    pub(crate) const ENTRIES_FULL: Self = Self::new(
+        Code::Invalid,
+        "entries-full",
+        "The grant has as many entries as the host allows: delete one before.",
+    );
+    pub(crate) const FENCES_EXHAUSTED: Self = Self::new(
+        Code::Unavailable,
+        "fences-exhausted",
+        "The key has been granted the highest fence there is: use another key.",
+    );
+    pub(crate) const KEY_TOO_LARGE: Self = Self::new(
+        Code::Invalid,
+        "key-too-large",
+        "The entries of the key take as much room as the host allows: delete some before.",
+    );
+    pub(crate) const NOT_EXCLUSIVE: Self = Self::new(
+        Code::Invalid,
+        "not-exclusive",
+        "Only a holder that has the key alone, with a limit of 1, can finish it.",
+    );
+    pub(crate) const SAME_LEASE: Self = Self::new(
+        Code::Invalid,
+        "toLease",
+        "toLease must be another: a running grant of this key has it.",
+    );
+    pub(crate) const TOO_MANY_WAITERS: Self = Self::crowded(
+        "too-many-waiters",
+        "The key has as many waiters as the host allows: try again later.",
+    );
+    pub(crate) const TOO_MANY_WATCHERS: Self = Self::crowded(
+        "too-many-watchers",
+        "The key has as many watchers as the host allows: try again later.",
+    );
+
+    /// Room is short, but may be there in a moment.
+    const fn crowded(reason: &'static str, message: &'static str) -> Self {
+        Self {
+            code: Code::Unavailable,
+            reason: Cow::Borrowed(reason),
+            message: Cow::Borrowed(message),
+            retry_after: Some(Span::from_secs(1)),
+            layout: None,
+        }
+    }
+}
+
 impl From<Invalid> for Refusal {
     fn from(invalid: Invalid) -> Self {
         let mut message = String::from(invalid.field.name());

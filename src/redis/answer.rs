@@ -10,8 +10,8 @@ use crate::host::HostConfig;
 use crate::json::{Json, MAX_WHOLE};
 use crate::name::{EntryName, HolderName, Key};
 use crate::protocol::{
-    Code, Credential, Done, DoneState, Ended, Field, Granted, Held, HolderState, Invalid, KeyState,
-    Operation, Refusal, Request, Response,
+    Code, Credential, Done, DoneState, Ended, Granted, Held, HolderState, KeyState, Operation,
+    Refusal, Request, Response,
 };
 use crate::time::Span;
 
@@ -236,42 +236,14 @@ fn ended(state: &str) -> Ended {
 
 /// What the script refuses.
 fn refusal(name: &str) -> Option<Refusal> {
-    let unavailable = |reason, message| Refusal::new(Code::Unavailable, reason, message);
-    let invalid =
-        |field, expected, reason| Refusal::from(Invalid::new(field, expected).because(reason));
     Some(match name {
-        "entries-full" => invalid(Field::Name, "must be one of 64 at most", "entries-full"),
-        "fences-exhausted" => unavailable(
-            "fences-exhausted",
-            "The key's fences have run out: use another key.",
-        ),
-        "fingerprint" => invalid(
-            Field::Fingerprint,
-            "must be that of the work that is under way or done",
-            "fingerprint",
-        ),
-        "key-too-large" => invalid(
-            Field::Value,
-            "must leave all entries of the key within 65536 bytes",
-            "key-too-large",
-        ),
-        "not-exclusive" => invalid(
-            Field::Limit,
-            "must be 1 for a grant that is finished",
-            "not-exclusive",
-        ),
-        "to-lease" => invalid(
-            Field::ToLease,
-            "must be another: a running grant of this key has it",
-            "toLease",
-        ),
-        "too-many-waiters" => Refusal {
-            retry_after: Some(Span::from_secs(1)),
-            ..unavailable(
-                "too-many-waiters",
-                "The key has as many waiters as the host allows: try again later.",
-            )
-        },
+        "entries-full" => Refusal::ENTRIES_FULL,
+        "fences-exhausted" => Refusal::FENCES_EXHAUSTED,
+        "fingerprint" => Refusal::ANOTHER_INPUT,
+        "key-too-large" => Refusal::KEY_TOO_LARGE,
+        "not-exclusive" => Refusal::NOT_EXCLUSIVE,
+        "same-lease" => Refusal::SAME_LEASE,
+        "too-many-waiters" => Refusal::TOO_MANY_WAITERS,
         _ => return None,
     })
 }

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use super::script;
 use super::word::{NONE, escape, number};
 use crate::hash::fnv1a;
-use crate::host::HostConfig;
+use crate::host::{HostConfig, MAX_PAST, MEMORY};
 use crate::id::{OpId, hex};
 use crate::name::Key;
 use crate::protocol::{
@@ -149,19 +149,15 @@ fn settings(prefix: &Prefix, watchers: String) -> [String; 9] {
         // The time: the server's.
         String::new(),
         micros(MEMORY),
-        number(MOST_REMEMBERED),
+        number(MAX_PAST as u64),
         micros(config.grace),
         micros(config.offer),
         number(config.max_waiters as u64),
-        micros(RETENTION),
+        micros(config.retention),
         watchers,
         prefix.channel(":wake:", ""),
     ]
 }
-
-const MEMORY: Span = Span::from_secs(15);
-const MOST_REMEMBERED: u64 = 64;
-const RETENTION: Span = Span::from_secs(30 * 86_400);
 
 /// Adds the operation's arguments, in the order in which the script takes them; gives its name.
 fn arguments(operation: &Operation, args: &mut Vec<String>) -> &'static str {

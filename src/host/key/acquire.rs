@@ -4,9 +4,9 @@ use super::super::config::HostConfig;
 use super::super::effects::Effects;
 use super::super::record::{GrantRecord, Mutation, Offer, PastOutcome, WaiterRecord};
 use super::waiting::{Parked, Waiter};
-use super::{Asked, KeyMachine, Term, crowded, exhausted};
+use super::{Asked, KeyMachine, Term};
 use crate::fence::Fence;
-use crate::protocol::{Acquire, Ended, Granted, Held, Limit, MAX_TTL, Response};
+use crate::protocol::{Acquire, Ended, Granted, Held, Limit, MAX_TTL, Refusal, Response};
 use crate::time::{Instant, Span};
 
 impl KeyMachine {
@@ -32,7 +32,7 @@ impl KeyMachine {
             return Some(self.held(acquire.limit, now));
         }
         if self.grants.conflict_with(acquire.fingerprint.as_ref()) {
-            return Some(super::done::another_input());
+            return Some(Response::Refused(Refusal::ANOTHER_INPUT));
         }
         if let Some(position) = self.grants.with_lease(acquire.lease) {
             return Some(self.proposed_again(config, asked, &acquire, position));
@@ -161,7 +161,7 @@ impl KeyMachine {
                 let record = grant.record.clone();
                 self.granted(config, &record, now, waited, false)
             }
-            None => exhausted(),
+            None => Response::Refused(Refusal::FENCES_EXHAUSTED),
         }
     }
 
@@ -233,10 +233,7 @@ impl KeyMachine {
         fx: &mut Effects,
     ) -> Option<Response> {
         if self.queue.len() >= config.max_waiters {
-            return Some(crowded(
-                "too-many-waiters",
-                "The key has as many waiters as the host allows: try again later.",
-            ));
+            return Some(Response::Refused(Refusal::TOO_MANY_WAITERS));
         }
         let parked = Parked::new(asked.to, asked.now, acquire.wait, acquire.ttl);
         let record = WaiterRecord {

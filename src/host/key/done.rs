@@ -3,9 +3,9 @@
 use super::super::effects::Effects;
 use super::super::record::DoneRecord;
 use super::grants::differ;
-use super::{Asked, KeyMachine, refused};
+use super::{Asked, KeyMachine};
 use crate::name::Fingerprint;
-use crate::protocol::{Code, Done, DoneState, Ended, Finish, Limit, Response};
+use crate::protocol::{Done, DoneState, Ended, Finish, Limit, Refusal, Response};
 use crate::time::Instant;
 
 impl KeyMachine {
@@ -32,11 +32,7 @@ impl KeyMachine {
             return self.not_holder(about, self.memory.end_of(credential));
         };
         if grant.record.limit != Limit::EXCLUSIVE {
-            return refused(
-                Code::Invalid,
-                "not-exclusive",
-                "Only a holder that has the key alone, with a limit of 1, can finish it.",
-            );
+            return Response::Refused(Refusal::NOT_EXCLUSIVE);
         }
         self.done = Some(DoneRecord {
             fence: grant.record.fence,
@@ -64,7 +60,7 @@ impl KeyMachine {
     ) -> Option<Response> {
         let done = self.done.as_ref()?;
         if differ(done.fingerprint.as_ref(), fingerprint) {
-            return Some(another_input());
+            return Some(Response::Refused(Refusal::ANOTHER_INPUT));
         }
         Some(Response::Done(Done {
             fence: done.fence,
@@ -91,12 +87,4 @@ impl KeyMachine {
             remaining_ms: done.until.since(now).as_millis_floor(),
         })
     }
-}
-
-pub(super) fn another_input() -> Response {
-    refused(
-        Code::Invalid,
-        "fingerprint",
-        "The key is in use for another input: use another key for this one.",
-    )
 }

@@ -2,8 +2,8 @@
 
 use super::super::effects::Effects;
 use super::super::record::{EntryRecord, Mutation};
-use super::{KeyMachine, refused};
-use crate::protocol::{Code, Entry, MAX_ENTRIES, MAX_ENTRIES_BYTES, Response};
+use super::KeyMachine;
+use crate::protocol::{Entry, MAX_ENTRIES, MAX_ENTRIES_BYTES, Refusal, Response};
 
 impl KeyMachine {
     pub(super) fn enter(&mut self, entry: Entry, fx: &mut Effects) -> Response {
@@ -28,20 +28,12 @@ impl KeyMachine {
         let before = grant.entries.get(&name);
         if let Some(value) = &value {
             if before.is_none() && grant.entries.len() >= MAX_ENTRIES {
-                return refused(
-                    Code::Invalid,
-                    "entries-full",
-                    "The grant has as many entries as the host allows: delete one before.",
-                );
+                return Response::Refused(Refusal::ENTRIES_FULL);
             }
             let size = |value: &str| name.as_str().len() + value.len();
             let freed = before.map_or(0, |before| size(before.as_str()));
             if taken - freed + size(value.as_str()) > MAX_ENTRIES_BYTES {
-                return refused(
-                    Code::Invalid,
-                    "key-too-large",
-                    "The entries of the key take as much room as the host allows: delete some before.",
-                );
+                return Response::Refused(Refusal::KEY_TOO_LARGE);
             }
         }
         let (key, slot) = (self.key.clone(), grant.record.slot);

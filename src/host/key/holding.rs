@@ -3,9 +3,9 @@
 use super::super::config::HostConfig;
 use super::super::effects::Effects;
 use super::super::record::{GrantRecord, Offer, PastOutcome};
-use super::{Asked, KeyMachine, exhausted, refused, usable};
+use super::{Asked, KeyMachine, usable};
 use crate::fence::Fence;
-use crate::protocol::{Code, Credential, Ended, Response, Transfer};
+use crate::protocol::{Credential, Ended, Refusal, Response, Transfer};
 use crate::time::{Instant, Span};
 
 impl KeyMachine {
@@ -80,15 +80,11 @@ impl KeyMachine {
             return self.not_holder(credential.fence, self.memory.end_of(credential));
         };
         if self.fence.next().is_none() {
-            return exhausted();
+            return Response::Refused(Refusal::FENCES_EXHAUSTED);
         }
         let same = self.grants.with_lease(transfer.lease);
         if same.is_some_and(|same| same != position) {
-            return refused(
-                Code::Invalid,
-                "toLease",
-                "toLease must be another: a running grant of this key has it.",
-            );
+            return Response::Refused(Refusal::SAME_LEASE);
         }
         let Some(giver) = self.grants.remove(position) else {
             return self.not_holder(credential.fence, Ended::Unknown);
@@ -112,7 +108,7 @@ impl KeyMachine {
                 let record = grant.record.clone();
                 self.granted(config, &record, now, Span::ZERO, false)
             }
-            None => exhausted(),
+            None => Response::Refused(Refusal::FENCES_EXHAUSTED),
         }
     }
 

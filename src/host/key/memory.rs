@@ -10,10 +10,10 @@ use crate::protocol::{Credential, Ended};
 use crate::time::{Instant, Span};
 
 /// How long an op is remembered after its end. A request that arrives later is a new one.
-const MEMORY: Span = Span::from_secs(15);
+pub const MEMORY: Span = Span::from_secs(15);
 
 /// The most ended ops that one key remembers.
-const MAX_PAST: usize = 64;
+pub const MAX_PAST: usize = 64;
 
 /// The most denied ops that one key remembers. They have left no trace in storage and need none.
 const MAX_DENIED: usize = 1_024;

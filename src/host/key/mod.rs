@@ -13,6 +13,8 @@ mod memory;
 mod waiting;
 mod watch;
 
+pub(crate) use memory::{MAX_PAST, MEMORY};
+
 use alloc::collections::BTreeMap;
 
 use super::ReplyTo;
@@ -25,7 +27,7 @@ use super::timers::{Timer, TimerTable};
 use crate::fence::{Fence, Revision};
 use crate::id::OpId;
 use crate::name::Key;
-use crate::protocol::{Code, HolderState, KeyState, Operation, Refusal, Request, Response};
+use crate::protocol::{HolderState, KeyState, Operation, Request, Response};
 use crate::time::{Instant, Span};
 
 use granting::usable;
@@ -330,24 +332,4 @@ fn queued(position: usize) -> Response {
         ahead: u32::try_from(position).unwrap_or(u32::MAX),
         retry_after: Span::ZERO,
     }
-}
-
-fn refused(code: Code, reason: &'static str, message: &'static str) -> Response {
-    Response::Refused(Refusal::new(code, reason, message))
-}
-
-/// Room is short, but may be there in a moment.
-fn crowded(reason: &'static str, message: &'static str) -> Response {
-    Response::Refused(Refusal {
-        retry_after: Some(Span::from_secs(1)),
-        ..Refusal::new(Code::Unavailable, reason, message)
-    })
-}
-
-fn exhausted() -> Response {
-    refused(
-        Code::Unavailable,
-        "fences-exhausted",
-        "The key has been granted the highest fence there is: use another key.",
-    )
 }

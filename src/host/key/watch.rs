@@ -5,9 +5,9 @@ use alloc::vec::Vec;
 use super::super::ReplyTo;
 use super::super::config::HostConfig;
 use super::super::effects::Effects;
-use super::{Asked, KeyMachine, crowded};
+use super::{Asked, KeyMachine};
 use crate::fence::Revision;
-use crate::protocol::{KeyState, MAX_POLL, Response, Watch};
+use crate::protocol::{KeyState, MAX_POLL, Refusal, Response, Watch};
 use crate::time::{Instant, Span};
 
 /// Changes that follow each other faster are told together.
@@ -87,10 +87,7 @@ impl KeyMachine {
             return Some(Response::State(self.state(now)));
         };
         if self.watchers.parked.len() >= config.max_watchers {
-            return Some(crowded(
-                "too-many-watchers",
-                "The key has as many watchers as the host allows: try again later.",
-            ));
+            return Some(Response::Refused(Refusal::TOO_MANY_WATCHERS));
         }
         self.watchers.parked.push(Watcher {
             to,

@@ -190,7 +190,7 @@ function operations.transfer(r, op, lease, fence, holder, successor, ttl)
   if seen then return seen end
   local old, i = opened(r, lease, fence)
   if not old then return not_holder(r, lease, fence) end
-  if successor ~= lease and opened(r, successor, '~') then return { 'to-lease' } end
+  if successor ~= lease and opened(r, successor, '~') then return { 'same-lease' } end
   end_grant(r, i, 't', op)
   -- The entries stay, under the slot.
   r.ended[#r.ended] = nil

@@ -3,8 +3,9 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { after, describe, test } from "node:test";
-import type { WireRequest, WireResponse } from "leasehold";
+import { LeaseClient, type WireRequest, type WireResponse } from "leasehold";
 import { suite } from "../../rest-endpoint/harness.ts";
+import { leaseError } from "../support/bench.ts";
 import { ask, documentOf, freshKey, record, stored } from "./subject.ts";
 import { DueClock, TimedRedis } from "./timed.ts";
 
@@ -186,6 +187,29 @@ describe("Redis rules: waiting", () => {
     await subject.timed.settle();
     const slots = readers.map(({ answer }) => answer?.slot);
     assert.deepEqual(slots, [0, 1, 2, 3, 4]);
+  });
+});
+
+describe("Redis rules: the client's clock", () => {
+  test("drives renewals, polls and patience", async () => {
+    const { key, clock, timed } = await Subject.open();
+    const leases = () => new LeaseClient(timed.backend, { clock });
+    const lease = await leases().acquire(key, { ttlMs: 10_000 });
+    const patient = leases().acquire(key, { ttlMs: 10_000, waitMs: 600_000 });
+    const late = leases().acquire(key, { waitMs: 90_000 });
+    const refused = assert.rejects(late, leaseError("TIMEOUT"));
+    await timed.advance(89_999);
+    assert.ok(lease.held);
+    await timed.advance(1_000);
+    await refused;
+    const released = lease.release();
+    await timed.settle();
+    assert.deepEqual(await released, { released: true });
+    const next = await patient;
+    assert.ok(next.fence > lease.fence);
+    await timed.advance(60_000);
+    assert.ok(next.held);
+    await next.release();
   });
 });
 

@@ -64,11 +64,11 @@ impl Attempts {
 
     /// When the last of those that are open was sent.
     pub fn last_open(&self) -> Option<Instant> {
-        self.open.last().map(|open| open.sent)
+        self.open.iter().map(|open| open.sent).max()
     }
 
     pub fn oldest(&self) -> Option<Open> {
-        self.open.first().copied()
+        self.open.iter().min_by_key(|open| open.sent).copied()
     }
 
     /// When this attempt was sent, if it was open. Its answer has come.
@@ -103,8 +103,11 @@ impl Attempts {
 
     /// The first instant at which fewer than `most` of them are younger than `age`.
     pub fn fewer_than(&self, most: usize, age: Span) -> Option<Instant> {
-        let index = self.open.len().checked_sub(most)?;
-        Some(self.open[index].sent + age)
+        // One that was sent again is younger than its place.
+        let mut sent: Vec<Instant> = self.open.iter().map(|open| open.sent).collect();
+        sent.sort_unstable();
+        let index = sent.len().checked_sub(most)?;
+        Some(sent[index] + age)
     }
 
     /// Awaits those no more that were sent before this one, whose answer has made theirs useless.

@@ -144,7 +144,7 @@ impl Errand {
     }
 }
 
-/// Time for all attempts together: two of them have their answers in it.
+/// Time for all attempts together.
 fn budget(ctx: &Context) -> Span {
-    ctx.op_timeout.max(ctx.round_trip.late().scale(2, 1))
+    ctx.round_trip.budget(ctx.op_timeout)
 }

@@ -247,8 +247,9 @@ impl Held {
                 ctx.round_trip.learn(ctx.now.since(sent));
                 let term = Term::new(config.bounds, sent, ctx.now, left, Span::ZERO);
                 let term = term.stopping_ahead_by(Term::lead(self.told));
-                if self.term.ends > ctx.now {
+                if self.term.ends > ctx.now && term.ends > self.term.ends {
                     self.set_term(ctx, self.term.lasting_as(term));
+                    self.plan_on(ctx);
                 }
                 (Ok(Done::Verified), Verdict::Stays)
             }

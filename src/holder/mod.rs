@@ -40,7 +40,7 @@ pub use timers::Timer;
 
 use alloc::boxed::Box;
 
-use crate::id::{AttemptId, OpId};
+use crate::id::{AttemptId, LeaseId, OpId};
 use crate::protocol::{Credential, Ended, Invalid, Operation, Request, Response};
 use crate::time::{Instant, Span};
 
@@ -57,6 +57,8 @@ pub struct Holder {
     ctx: Context,
     phase: Phase,
     strays: Strays,
+    /// The lease that was held, if one was.
+    held_once: Option<LeaseId>,
     closed: bool,
 }
 
@@ -109,6 +111,7 @@ impl Holder {
             config,
             phase: Phase::New(goal),
             strays: Strays::default(),
+            held_once: None,
             closed: false,
         })
     }
@@ -207,10 +210,12 @@ impl Holder {
         }
     }
 
-    /// Answers a grant that comes after the end with a release, if it was made to this holder.
+    /// Answers a grant that comes after the end with a release, if it was made to this holder and never
+    /// taken up: what becomes of a lease that was held is decided already.
     fn refuse_life(&mut self, response: Response) {
         if let Response::Granted(granted) = response
             && self.ctx.has_proposed(granted.lease)
+            && self.held_once != Some(granted.lease)
             && !self.closed
         {
             let op = self.ctx.next_op();
@@ -326,6 +331,7 @@ impl Holder {
             acquiring::Next::Wait => {}
             acquiring::Next::Held(held) => {
                 let grant = held.grant(&self.ctx);
+                self.held_once = Some(grant.lease);
                 self.phase = Phase::Held(held);
                 self.ctx.emit(Event::Granted(grant));
             }

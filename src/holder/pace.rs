@@ -8,6 +8,9 @@ use super::term::Term;
 /// The most renewals of one term that nobody asked for.
 pub(super) const MAX_TRIES: u32 = 10;
 
+/// The longest that an operation is given because answers take long.
+const LONGEST_BUDGET: Span = Span::from_secs(60);
+
 /// How long the way to the host and back takes.
 #[derive(Clone, Copy, Default)]
 pub(super) struct RoundTrip(Span);
@@ -21,8 +24,14 @@ impl RoundTrip {
     }
 
     /// After how long an answer is late.
-    pub fn late(self) -> Span {
+    fn late(self) -> Span {
         self.0 + self.0.div(8) + Span::from_millis(1)
+    }
+
+    /// How long an operation may take: as long as is allowed, or so that two attempts have their answers
+    /// in it. A clock that has jumped makes a round trip look longer than any is.
+    pub fn budget(self, allowed: Span) -> Span {
+        allowed.max(self.late().scale(2, 1).min(LONGEST_BUDGET))
     }
 }
 

@@ -126,6 +126,17 @@ impl Held {
         ctx.timers.set(Timer::Renew, at);
     }
 
+    /// The term has turned out to be longer than was known: there is room for another attempt.
+    pub(super) fn plan_on(&mut self, ctx: &mut Context) {
+        let tries = self.renewing.tries;
+        if tries > 0 && tries < self.renewing.most_tries() {
+            let planned = ctx.timers.get(Timer::Renew).unwrap_or(ctx.now);
+            let open = self.renewing.attempts.last_open();
+            let at = self.pace(ctx).beside_open(ctx, planned, open);
+            ctx.timers.set(Timer::Renew, at);
+        }
+    }
+
     /// Until when there are as many young attempts as there may be, if there are.
     fn crowded_until(&self, ctx: &Context) -> Option<Instant> {
         let youth = self.pace(ctx).youth();
@@ -183,8 +194,7 @@ impl Held {
         let id = self.send_renewal(config, ctx);
         let tickets = core::mem::take(&mut self.renewing.next);
         self.renewing.asked = Some((id, tickets));
-        let late = self.pace(ctx).late();
-        let patience = config.op_timeout.max(late.scale(2, 1));
+        let patience = ctx.round_trip.budget(config.op_timeout);
         ctx.timers.set(Timer::Asked, ctx.now + patience);
         match self.renewing.schedule {
             // Its answer does as well as that of one that is planned meanwhile.

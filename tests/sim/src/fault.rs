@@ -44,6 +44,8 @@ faults! {
     FrozenForHours,
     /// An answer was made unreadable on the way.
     Garbled,
+    /// An answer was made one about another grant, or one that no host gives.
+    Foreign,
     /// The host came back on a machine whose clock is ahead.
     HostAhead,
     /// The host came back on a machine whose clock is behind.
@@ -66,6 +68,8 @@ faults! {
     Refused,
     /// Something in front of the host refused a request for now.
     RefusedForNow,
+    /// An attempt was refused as a whole, and sent again.
+    Resent,
     /// A message was overtaken by a later one.
     Reordered,
     /// A timer went off early, for nothing.
@@ -126,6 +130,8 @@ pub struct Odds {
     pub very_late: u32,
     /// Of a request being refused in front of the host.
     pub refused: u32,
+    /// Of an attempt being refused as a whole and sent again.
+    pub resent: u32,
     /// Of an answer becoming unreadable.
     pub garbled: u32,
     /// Of the host going down in or after a step.
@@ -155,6 +161,7 @@ impl Odds {
         duplicated: 0,
         very_late: 0,
         refused: 0,
+        resent: 0,
         garbled: 0,
         crash: 0,
         alarm: 0,
@@ -181,6 +188,7 @@ impl Odds {
             duplicated: odds(300),
             very_late: odds(60),
             refused: odds(250),
+            resent: odds(100),
             garbled: odds(60),
             crash: odds(60),
             alarm: odds(400),

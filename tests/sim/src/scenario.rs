@@ -6,6 +6,18 @@ use leasehold::time::{ClockBounds, Span};
 use crate::fault::Odds;
 use crate::rng::Rng;
 
+/// Terms from the shortest to the longest that there are.
+const STEADY_TERMS: [(Span, Span); 8] = [
+    (Span::from_millis(100), Span::from_millis(100)),
+    (Span::from_millis(100), Span::from_millis(200)),
+    (Span::from_millis(250), Span::from_millis(500)),
+    (Span::from_secs(1), Span::from_secs(2)),
+    (Span::from_secs(5), Span::from_secs(6)),
+    (Span::from_secs(30), Span::from_secs(30)),
+    (Span::from_secs(600), Span::from_secs(1_200)),
+    (Span::from_secs(86_400), Span::from_secs(86_400)),
+];
+
 /// Whether the run stays within the assumptions that guarantee A rests on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Regime {
@@ -43,6 +55,8 @@ pub struct Scenario {
     pub ttl: (Span, Span),
     /// The longest ordinary flight of a message, in µs.
     pub flight: u64,
+    /// Where messages take a time that is always the same, or changes slowly.
+    pub steady: Option<Steady>,
     /// How likely faults are.
     pub odds: Odds,
     /// How far the host's clock may step in all, in µs.
@@ -53,24 +67,87 @@ pub struct Scenario {
     pub disturbances: u64,
 }
 
+/// Round trips that a lease is promised to outlive: 2·L < 0.99·told − 10 ms − lead − 0.01·w.
+#[derive(Clone, Copy, Debug)]
+pub struct Steady {
+    /// The round trip at first, in µs, and at the end of each period.
+    pub trips: (u64, u64),
+    /// How much of it is the way there, in thousandths.
+    pub there: u64,
+    /// How long it takes to change from the one to the other, in µs.
+    pub period: u64,
+    /// Whether messages get lost, refused or spoilt as well.
+    pub is_lossy: bool,
+}
+
+impl Steady {
+    fn draw(rng: &mut Rng, ttl: (Span, Span), config: &HostConfig) -> Self {
+        // Worked out here, with 4 % for clocks that are wrong and 8 ms for their steps: a holder's clock
+        // that follows two of them makes up for their difference in steps of 5 ms.
+        let first = ttl.0.min(config.offer).as_micros();
+        let told = first - (first / 20).min(1_000_000);
+        let waited = (ttl.1.as_micros() * 2).clamp(1_000_000, 20_000_000);
+        let usable = told * 99 / 100 - 10_000 - (told / 20).min(500_000) - waited / 100;
+        let longest = (usable / 2 * 96 / 100).saturating_sub(8_000).max(1_000);
+        let mut trip = || match rng.below(3) {
+            0 => rng.range(longest * 4 / 5, longest),
+            1 => rng.range(longest / 50, longest),
+            _ => rng.magnitude(100, longest),
+        };
+        let (from, to) = (trip(), trip());
+        Self {
+            trips: (from, if rng.per_mille(500) { from } else { to }),
+            there: rng.range(0, 1_000),
+            period: ttl.1.as_micros() * 100,
+            is_lossy: rng.per_mille(400),
+        }
+    }
+
+    /// The longest round trip.
+    pub fn longest(&self) -> u64 {
+        self.trips.0.max(self.trips.1)
+    }
+
+    /// How long a message takes that is sent at this time.
+    pub fn flight(&self, now: u64, to_host: bool) -> u64 {
+        let (from, to) = self.trips;
+        // There and back again, evenly.
+        let phase = now % (2 * self.period);
+        let done = phase.min(2 * self.period - phase) as f64 / self.period as f64;
+        let trip = from as f64 + (to as f64 - from as f64) * done;
+        let part = if to_host {
+            self.there
+        } else {
+            1_000 - self.there
+        };
+        (trip * part as f64 / 1_000.0) as u64
+    }
+}
+
 impl Scenario {
     /// The world of this seed.
     pub fn draw(seed: u64, rng: &mut Rng) -> Self {
         // The last digit decides, so that every range of seeds has a share of each kind.
         let (regime, host) = match seed % 10 {
             0..=5 => (Regime::Within, HostKind::DurableObject),
-            6 | 7 => (Regime::Within, HostKind::Embedded),
+            6 => (Regime::Within, HostKind::Embedded),
+            7 => (Regime::Within, HostKind::DurableObject),
             _ => (Regime::Outside, HostKind::DurableObject),
         };
-        let ttl = rng.pick(&[
-            (Span::from_millis(100), Span::from_millis(1_000)),
-            (Span::from_millis(500), Span::from_secs(10)),
-            (Span::from_secs(5), Span::from_secs(60)),
-            // Terms at which the host's margin is longer than the holder's lead.
-            (Span::from_secs(20), Span::from_secs(22)),
-            // Long terms, where the bound on the rate outweighs the lead and the margin.
-            (Span::from_secs(120), Span::from_secs(600)),
-        ]);
+        let is_steady = seed % 10 == 7;
+        let ttl = if is_steady {
+            rng.pick(&STEADY_TERMS)
+        } else {
+            rng.pick(&[
+                (Span::from_millis(100), Span::from_millis(1_000)),
+                (Span::from_millis(500), Span::from_secs(10)),
+                (Span::from_secs(5), Span::from_secs(60)),
+                // Terms at which the host's margin is longer than the holder's lead.
+                (Span::from_secs(20), Span::from_secs(22)),
+                // Long terms, where the bound on the rate outweighs the lead and the margin.
+                (Span::from_secs(120), Span::from_secs(600)),
+            ])
+        };
         let few_keys = rng.per_mille(700);
         let mut host_config = match host {
             HostKind::DurableObject => HostConfig::DURABLE_OBJECT,
@@ -88,6 +165,7 @@ impl Scenario {
             host_config.spare_keys = 1;
         }
         let shortest = ttl.0.min(host_config.offer);
+        let steady = is_steady.then(|| Steady::draw(rng, ttl, &host_config));
         let within = regime == Regime::Within;
         let bound = i64::from(ClockBounds::DEFAULT.rate_error_ppm);
         Self {
@@ -101,8 +179,28 @@ impl Scenario {
                 rng.range(3, 6) as usize
             },
             ttl,
-            flight: rng.magnitude(1_000, ttl.0.as_micros().min(2_000_000)),
+            flight: if rng.per_mille(200) {
+                // Answers that take a good part of a term, or more than it.
+                rng.range(ttl.0.as_micros() / 8, ttl.0.as_micros().min(20_000_000))
+            } else {
+                rng.magnitude(1_000, ttl.0.as_micros().min(2_000_000))
+            },
+            steady,
             odds: match host {
+                HostKind::DurableObject if is_steady => match steady {
+                    Some(Steady { is_lossy: true, .. }) => Odds {
+                        lost: rng.range(1, 150) as u32,
+                        duplicated: rng.range(0, 150) as u32,
+                        refused: rng.range(0, 100) as u32,
+                        resent: rng.range(0, 100) as u32,
+                        garbled: rng.range(0, 100) as u32,
+                        ..Odds::NONE
+                    },
+                    _ => Odds {
+                        resent: rng.range(0, 200) as u32,
+                        ..Odds::NONE
+                    },
+                },
                 // What tells a host without a margin: its clock steps while renewals get lost.
                 HostKind::DurableObject if margin_matters => Odds {
                     host_step: 700,
@@ -115,6 +213,7 @@ impl Scenario {
                     duplicated: 0,
                     very_late: 0,
                     refused: 0,
+                    resent: 0,
                     garbled: 0,
                     crash: 0,
                     partition: 0,
@@ -122,7 +221,9 @@ impl Scenario {
                     ..Odds::draw(rng)
                 },
             },
-            host_band: if within {
+            host_band: if is_steady {
+                0
+            } else if within {
                 // Worked out here, so that a host that keeps no margin is found out.
                 (shortest.as_micros() / 20).min(1_000_000)
             } else {

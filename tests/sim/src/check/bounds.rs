@@ -41,7 +41,7 @@ impl HolderBounds {
         self.in_flight.retain(|(other, ..)| *other != attempt);
     }
 
-    /// An attempt is about to be told its answer.
+    /// An attempt is about to be told an answer that tells of the term.
     pub fn answered(&mut self, attempt: AttemptId, response: &Response, now: Instant) {
         let sent = self.in_flight.iter().find(|(other, ..)| *other == attempt);
         if let Some((_, sent, is_renewal)) = sent {
@@ -61,7 +61,20 @@ impl HolderBounds {
                 _ => {}
             }
         }
-        self.settled(attempt);
+    }
+
+    /// What this attempt has sent so far was not carried out: it counts from now.
+    pub fn resent(&mut self, attempt: AttemptId, now: Instant) {
+        for (id, sent, _) in &mut self.in_flight {
+            if *id == attempt {
+                *sent = now;
+            }
+        }
+    }
+
+    /// Whether a renewal is on its way, or its answer.
+    pub fn has_renewal_in_flight(&self) -> bool {
+        self.in_flight.iter().any(|(_, _, is_renewal)| *is_renewal)
     }
 
     /// A renewal was asked for by hand.

@@ -3,8 +3,9 @@
 //!
 //! Works out the end of the term a second time, from nothing but what was sent and answered.
 
-use leasehold::holder::{Done, Event, Send};
-use leasehold::id::AttemptId;
+use leasehold::fence::Fence;
+use leasehold::holder::{Done, Event, LossReason, Send};
+use leasehold::id::{AttemptId, LeaseId};
 use leasehold::protocol::{Operation, Response};
 use leasehold::time::{Instant, Span};
 
@@ -29,13 +30,22 @@ pub struct Deadline {
     open: bool,
     /// Whether it has ended for good.
     over: bool,
+    /// Whether the holder has given its lease back, or away, on purpose.
+    parted: bool,
+    /// The longest term that was ever asked for.
+    longest: Span,
+    /// The lease that it was granted last.
+    lease: Option<LeaseId>,
+    /// The last instant at which the lease was valid that it has lost.
+    expired: Option<Instant>,
 }
 
+/// What an attempt asks, as far as its answer has to fit.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    Grant,
-    Renew,
-    Verify,
+    Grant(LeaseId),
+    Renew(Option<Fence>),
+    Verify(Option<Fence>),
     Other,
 }
 
@@ -52,15 +62,34 @@ pub struct Shown {
 
 impl Deadline {
     /// Takes note of an attempt.
-    pub fn sent(&mut self, send: &Send, now: Instant, claim: bool) {
-        let kind = match &send.request.operation {
-            Operation::Acquire(_) => Kind::Grant,
-            Operation::Transfer(_) if claim => Kind::Grant,
-            Operation::Renew { .. } => Kind::Renew,
-            Operation::Verify(_) => Kind::Verify,
-            _ => Kind::Other,
+    ///
+    /// # Errors
+    /// When it gives a lease back that was lost, before the last instant at which it was valid.
+    pub fn sent(&mut self, send: &Send, now: Instant, claim: bool) -> Verdict {
+        let (kind, ttl) = match &send.request.operation {
+            Operation::Acquire(acquire) => (Kind::Grant(acquire.lease), acquire.ttl),
+            Operation::Transfer(transfer) if claim => (Kind::Grant(transfer.lease), transfer.ttl),
+            Operation::Renew { credential, ttl } => (Kind::Renew(credential.fence), *ttl),
+            Operation::Verify(credential) => (Kind::Verify(credential.fence), Span::ZERO),
+            _ => (Kind::Other, Span::ZERO),
         };
+        self.longest = self.longest.max(ttl);
         self.sent.push((send.attempt, now, kind));
+        let gives_back = matches!(&send.request.operation, Operation::Release(credential)
+            if Some(credential.lease) == self.lease);
+        let too_early = self.expired.is_some_and(|valid_until| now < valid_until);
+        ensure(!(gives_back && too_early), CHECK, || {
+            "a lost lease is given back while work under it may go on".into()
+        })
+    }
+
+    /// What this attempt has sent so far was not carried out: it counts from now.
+    pub fn resent(&mut self, attempt: AttemptId, now: Instant) {
+        for (id, sent, _) in &mut self.sent {
+            if *id == attempt {
+                *sent = now;
+            }
+        }
     }
 
     /// The attempt is awaited no more: whatever comes of it is not heard.
@@ -68,23 +97,37 @@ impl Deadline {
         self.sent.retain(|(id, ..)| *id != attempt);
     }
 
-    /// Takes note of an answer that the holder is about to be given.
-    pub fn answered(&mut self, attempt: AttemptId, response: &Response, now: Instant) {
+    /// Takes note of an answer that the holder is about to be given. Whether it tells anything of the
+    /// term.
+    pub fn answered(&mut self, attempt: AttemptId, response: &Response, now: Instant) -> bool {
         if self.open && self.ends.is_some_and(|ends| ends <= now) {
             self.over = true;
         }
         let Some(&(_, sent, kind)) = self.sent.iter().find(|(id, ..)| *id == attempt) else {
-            return;
+            return false;
         };
         self.dropped(attempt);
+        // Nothing else is about this very grant, or can have been said by a host.
         let (ttl, waited) = match (kind, response) {
-            (Kind::Grant, Response::Granted(granted)) => (granted.ttl, granted.waited),
-            (Kind::Renew | Kind::Verify, Response::Renewed { ttl, .. }) => (*ttl, Span::ZERO),
-            _ => return,
+            (Kind::Grant(lease), Response::Granted(granted))
+                if granted.lease == lease && granted.fence != Fence::NONE =>
+            {
+                self.lease = Some(lease);
+                (granted.ttl, granted.waited)
+            }
+            (Kind::Renew(fence) | Kind::Verify(fence), Response::Renewed { about, ttl, .. })
+                if *about == fence =>
+            {
+                (*ttl, Span::ZERO)
+            }
+            _ => return false,
         };
+        if ttl > self.longest {
+            return false;
+        }
         let lead = match kind {
             // Asking whether a lease is held does not make its term a short one.
-            Kind::Verify => self.lead,
+            Kind::Verify(_) => self.lead,
             _ => ttl.div(20).min(Span::from_millis(500)),
         };
         let term = ttl + waited.min(now.since(sent));
@@ -94,11 +137,13 @@ impl Deadline {
             self.ends = Some(ends);
             self.lead = lead;
         }
+        true
     }
 
     /// The holder is about to give the lease back or to hand it over.
     pub fn ending(&mut self) {
         self.open = false;
+        self.parted = true;
     }
 
     /// Looks at what an input has brought about.
@@ -129,6 +174,10 @@ impl Deadline {
         }
         let was_open = std::mem::replace(&mut self.open, held);
         let lost = events.iter().any(|event| matches!(event, Event::Lost(_)));
+        if events.contains(&Event::Lost(LossReason::Expired)) && !self.parted {
+            self.expired = self.ends.map(|ends| ends + self.lead);
+        }
+        self.parted &= !held;
         ensure(!was_open || held || lost, CHECK, || {
             "the lease is held no more and nobody was told".into()
         })

@@ -1,4 +1,5 @@
-//! No orphan: once the network is well, what a cancelled or failed acquire was given is soon gone.
+//! No orphan: once the network is well, what a cancelled or failed acquire was given is soon gone, and
+//! what a renewal may have prolonged of a lost lease.
 
 use leasehold::id::{LeaseId, OpId};
 use leasehold::name::Key;
@@ -38,7 +39,7 @@ impl Orphans {
                 .grants(key)
                 .any(|grant| grant.expires > now && grant.op == *op && grant.lease == *lease);
             ensure(!granted, CHECK, || {
-                format!("{key:?} is granted to one who gave up")
+                format!("{key:?} is granted to one who gave up, or has lost it")
             })?;
             let waits = store.waiters(key).any(|waiter| waiter.op == *op);
             ensure(!waits, CHECK, || {

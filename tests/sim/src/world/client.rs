@@ -1,7 +1,7 @@
 //! A client: one holder at a time, driven the way a binding drives it, and what its user does.
 
 use leasehold::fence::Fence;
-use leasehold::holder::{Ask, Done, Event as Told, Holder, Input, Output};
+use leasehold::holder::{Ask, Done, Event as Told, Holder, Input, LossReason, Output};
 use leasehold::id::{AttemptId, LeaseId};
 use leasehold::name::HolderName;
 use leasehold::protocol::{Credential, Operation};
@@ -9,7 +9,7 @@ use leasehold::time::Instant;
 
 use super::network::From;
 use super::{Event, Handle, Stage, World};
-use crate::check::{Deadline, HolderBounds, Orphans, Shown, Terminal, Verdict, Who};
+use crate::check::{Deadline, HolderBounds, Needless, Orphans, Shown, Terminal, Verdict, Who};
 use crate::fault::Fault;
 use crate::machine::TrueTime;
 
@@ -64,14 +64,20 @@ pub struct Job {
     pub wake_number: u64,
     /// Whether it has given its lease up or away, on purpose.
     pub gave_up: bool,
+    /// Whether it renews no more, since somebody may carry on.
+    pub is_detached: bool,
     /// Whether it began after the faults had stopped.
     pub clean: bool,
+    /// Whether it has lost its lease after that, with a renewal on its way.
+    pub gives_back: bool,
     /// Whether it has to be served.
     pub must_be_served: bool,
     pub deadline: Deadline,
     pub terminal: Terminal,
     pub bounds: HolderBounds,
     pub orphans: Orphans,
+    /// Where nothing goes wrong but what the scenario says.
+    pub needless: Option<Needless>,
 }
 
 impl Job {
@@ -86,12 +92,15 @@ impl Job {
             checked: now,
             wake_number: 0,
             gave_up: false,
+            is_detached: false,
             clean,
+            gives_back: false,
             must_be_served: false,
             deadline: Deadline::default(),
             terminal: Terminal::default(),
             bounds: HolderBounds::default(),
             orphans: Orphans::default(),
+            needless: None,
         }
     }
 
@@ -195,6 +204,7 @@ impl World {
             .note(self.now, || format!("client {client} {now:?} <- {input:?}"));
         Self::before_input(&mut job, &input, now);
         let before = job.holder.remaining(now);
+        let in_doubt = job.bounds.has_renewal_in_flight();
         job.holder.handle(now, input);
         let outputs: Vec<Output> = std::iter::from_fn(|| job.holder.poll_output()).collect();
         let remaining = job.holder.remaining(now);
@@ -206,7 +216,7 @@ impl World {
                 .note(self.now, || format!("client {client}   -> {output:?}"));
             job.terminal.output(&output)?;
             match output {
-                Output::Send(send) => self.send(client, &mut job, &send, now),
+                Output::Send(send) => self.send(client, &mut job, &send, now)?,
                 Output::Drop(attempt) => {
                     job.deadline.dropped(attempt);
                     self.drop_attempt(client, attempt)?;
@@ -214,6 +224,13 @@ impl World {
                 Output::Event(event) => told.push(event),
                 Output::Wake { at, .. } => wake = Some(at),
             }
+        }
+        let expired = told.contains(&Told::Lost(LossReason::Expired));
+        if expired && in_doubt && !job.is_detached && self.stage >= Stage::Healthy {
+            job.gives_back = true;
+        }
+        if let Some(needless) = &job.needless {
+            needless.told(&told, now)?;
         }
         for event in &told {
             self.heard(&mut job, event);
@@ -248,8 +265,23 @@ impl World {
         }
         match input {
             Input::Answered(attempt, response) => {
-                job.deadline.answered(*attempt, response, now);
-                job.bounds.answered(*attempt, response, now);
+                if job.deadline.answered(*attempt, response, now) {
+                    job.bounds.answered(*attempt, response, now);
+                    if let Some(needless) = &mut job.needless {
+                        needless.answered(*attempt, response, now);
+                    }
+                }
+                job.bounds.settled(*attempt);
+            }
+            Input::Resent(attempt) => {
+                job.deadline.resent(*attempt, now);
+                job.bounds.resent(*attempt, now);
+            }
+            Input::Detach => {
+                job.is_detached = true;
+                if let Some(needless) = &mut job.needless {
+                    needless.detached();
+                }
             }
             Input::Failed(attempt, _) => {
                 job.deadline.dropped(*attempt);
@@ -263,8 +295,17 @@ impl World {
         }
     }
 
-    fn send(&mut self, client: usize, job: &mut Job, send: &leasehold::holder::Send, now: Instant) {
-        job.deadline.sent(send, now, job.claim);
+    fn send(
+        &mut self,
+        client: usize,
+        job: &mut Job,
+        send: &leasehold::holder::Send,
+        now: Instant,
+    ) -> Verdict {
+        job.deadline.sent(send, now, job.claim)?;
+        if let Some(needless) = &mut job.needless {
+            needless.sent(send, now);
+        }
         match &send.request.operation {
             Operation::Acquire(acquire) => job.orphans.asked(send.request.op, acquire.lease),
             Operation::Transfer(transfer) if job.claim => {
@@ -274,6 +315,7 @@ impl World {
         }
         let from = self.from(client, send.attempt);
         self.post(from, send);
+        Ok(())
     }
 
     fn from(&self, client: usize, attempt: AttemptId) -> From {
@@ -321,7 +363,7 @@ impl World {
 
     fn closed(&mut self, client: usize, job: &Job) {
         self.served += usize::from(job.must_be_served && job.was_served());
-        if job.clean && !job.was_served() {
+        if job.gives_back || job.clean && !job.was_served() {
             let (key, of) = (job.key, Box::new(job.orphans.clone()));
             self.agenda
                 .put(self.now + 1_000_000, Event::Sweep { key, of });

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use leasehold::holder::Delivery;
 use leasehold::host::{Host, HostConfig, HostInput, HostOutput, Mutation, PastOutcome, ReplyTo};
 use leasehold::id::LeaseId;
-use leasehold::protocol::{Credential, Ended, Operation, Request};
+use leasehold::protocol::Ended;
 use leasehold::time::Instant;
 
 use super::network::{From, Parcel};
@@ -73,7 +73,6 @@ impl World {
         self.host.next_reply += 1;
         let to = ReplyTo(self.host.next_reply);
         self.host.asked.insert(to, from);
-        self.note_end(from, &request);
         self.tell_host(HostInput::Request(to, request))
     }
 
@@ -297,32 +296,6 @@ impl World {
         self.now + self.machines[0].true_time_for(left)
     }
 
-    /// Takes note that the request ends the running grant for all that share it.
-    fn note_end(&mut self, from: From, request: &Request) {
-        let Some(key) = self.keys.iter().position(|key| *key == request.key) else {
-            return;
-        };
-        let Some(grant) = self.host.store.grants(&request.key).next() else {
-            return;
-        };
-        let names = |credential: &Credential| {
-            credential.lease == grant.lease
-                && credential.fence.is_none_or(|named| named == grant.fence)
-        };
-        let ends = match &request.operation {
-            Operation::Cancel => request.op == grant.op,
-            Operation::Release(credential) => {
-                names(credential) && self.may_give_back(from, grant.lease)
-            }
-            Operation::Transfer(transfer) => names(&transfer.credential),
-            _ => false,
-        };
-        if ends {
-            let lease = grant.lease;
-            self.exclusion.ended(key, lease, from.who, self.now);
-        }
-    }
-
     /// What an operator ends, its holder is not to blame for believing.
     fn note_revoked(&mut self, mutation: &Mutation) {
         let Mutation::PutKey(record) = mutation else {
@@ -345,15 +318,5 @@ impl World {
         for lease in leases {
             self.exclusion.ended(key, lease, Who::NOBODY, self.now);
         }
-    }
-
-    /// Whether a holder has, or has asked for, the lease that it gives back.
-    fn may_give_back(&self, from: From, lease: LeaseId) -> bool {
-        let client = self.clients.get(from.who.client);
-        let job = client.filter(|client| client.life == from.who.life);
-        job.and_then(|client| client.job.as_deref())
-            .is_none_or(|job| {
-                job.grant.is_some_and(|(held, _)| held == lease) || job.orphans.has_asked_for(lease)
-            })
     }
 }

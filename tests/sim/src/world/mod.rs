@@ -77,6 +77,11 @@ struct Handle {
 enum Event {
     /// Something in the world goes wrong.
     Disturb,
+    /// An attempt that was refused as a whole goes out again.
+    Resend {
+        from: network::From,
+        send: Box<leasehold::holder::Send>,
+    },
     /// A message reaches the host.
     ToHost(Box<Parcel>),
     /// A message reaches a client.
@@ -268,6 +273,7 @@ impl World {
     fn step(&mut self, event: Event) -> Verdict {
         match event {
             Event::Disturb => self.disturb(),
+            Event::Resend { from, send } => self.resend(from, &send),
             Event::ToHost(parcel) => self.reach_host(*parcel),
             Event::ToClient(mail) => self.reach_client(*mail),
             Event::Act { client, number } => self.act(client, number),

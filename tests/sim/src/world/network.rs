@@ -1,13 +1,14 @@
 //! Between clients and host: delay, loss, doubles, partitions, and a door that may stay shut.
 
+use leasehold::fence::Fence;
 use leasehold::holder::{Delivery, Input, Send, TransportFailure};
-use leasehold::id::AttemptId;
-use leasehold::protocol::{Code, Refusal, Request, Response};
+use leasehold::id::{AttemptId, LeaseId};
+use leasehold::protocol::{Code, Ended, Operation, Refusal, Request, Response};
 use leasehold::time::Span;
 
 use super::client::Mail;
 use super::{Event, World};
-use crate::check::Who;
+use crate::check::{Verdict, Who};
 use crate::fault::Fault;
 use crate::machine::TrueTime;
 
@@ -58,6 +59,35 @@ pub struct Parcel {
 impl World {
     /// Sends an attempt.
     pub(super) fn post(&mut self, from: From, send: &Send) {
+        // A first acquire may have to go twice; that a renewal has, too, is no constant latency.
+        let acquires = matches!(send.request.operation, Operation::Acquire(_));
+        let steady = self.scenario.steady.is_some_and(|steady| !steady.is_lossy);
+        if (acquires || !steady)
+            && self.rng.per_mille(self.odds.resent)
+            && let Some(there) = self.arrival(from.who.client, Way::ToHost)
+            && let Some(back) = self.arrival(from.who.client, Way::ToClient)
+        {
+            self.tally.count(Fault::Resent);
+            let at = self.now + (there - self.now) + (back - self.now);
+            let send = Box::new(send.clone());
+            self.agenda.put(at, Event::Resend { from, send });
+            return;
+        }
+        self.carry(from, send);
+    }
+
+    /// An attempt was refused as a whole: it goes out again, and counts from now.
+    pub(super) fn resend(&mut self, from: From, send: &Send) -> Verdict {
+        let client = from.who.client;
+        if self.clients[client].life != from.who.life || self.stands_still(client) {
+            return Ok(());
+        }
+        self.tell(client, Input::Resent(from.attempt))?;
+        self.carry(from, send);
+        Ok(())
+    }
+
+    fn carry(&mut self, from: From, send: &Send) {
         if self.rng.per_mille(self.odds.refused) {
             let refusal = self.refusal();
             return self.answer(from, Input::Answered(from.attempt, refusal));
@@ -93,13 +123,13 @@ impl World {
     /// Sends an answer of the host.
     pub(super) fn send_back(&mut self, from: From, response: Response) {
         if self.rng.per_mille(self.odds.garbled) {
+            if self.rng.per_mille(500) {
+                self.tally.count(Fault::Foreign);
+                let response = self.foreign(response);
+                return self.answer(from, Input::Answered(from.attempt, response));
+            }
             self.tally.count(Fault::Garbled);
-            let input = if self.rng.per_mille(500) {
-                Input::Answered(from.attempt, Response::Revoked(0))
-            } else {
-                failed(from.attempt, Delivery::Unknown)
-            };
-            return self.answer(from, input);
+            return self.answer(from, failed(from.attempt, Delivery::Unknown));
         }
         // What travels are whole milliseconds.
         let input = match Response::from_json(&response.to_json()) {
@@ -107,6 +137,34 @@ impl World {
             Err(_) => failed(from.attempt, Delivery::Unknown),
         };
         self.answer(from, input);
+    }
+
+    /// An answer about another grant, or one that no host gives.
+    fn foreign(&mut self, mut response: Response) -> Response {
+        let other = |fence: Fence| Fence::from_value(fence.value() ^ 1);
+        match &mut response {
+            Response::Granted(granted) => match self.rng.below(3) {
+                0 => granted.fence = Fence::NONE,
+                1 => granted.lease = LeaseId::from_bits(granted.lease.to_bits() ^ 1),
+                _ => granted.ttl = granted.ttl + Span::from_secs(90_000),
+            },
+            Response::Renewed { about, ttl, .. } => match self.rng.below(3) {
+                0 => *about = None,
+                1 => *about = about.map(other),
+                _ => *ttl = *ttl + Span::from_secs(90_000),
+            },
+            Response::NotHolder { about, .. } | Response::Released { about } => {
+                *about = about.map(other);
+            }
+            _ => {
+                response = Response::NotHolder {
+                    about: Some(Fence::from_value(77)),
+                    ended: Ended::Revoked,
+                    present: None,
+                }
+            }
+        }
+        response
     }
 
     /// Tells a client that its attempt has failed.
@@ -157,6 +215,8 @@ impl World {
         let flight = if self.rng.per_mille(self.odds.very_late) {
             self.tally.count(Fault::VeryLate);
             self.rng.range(10_000_000, 60_000_000)
+        } else if let Some(steady) = &self.scenario.steady {
+            steady.flight(self.now, way == Way::ToHost)
         } else {
             self.rng.range(50, self.flight())
         };

@@ -7,7 +7,7 @@ use leasehold::time::Span;
 
 use super::client::{Job, Write};
 use super::{Event, Handle, Stage, World};
-use crate::check::{Verdict, Violation, Who};
+use crate::check::{Needless, Verdict, Violation, Who};
 use crate::fault::Fault;
 
 impl World {
@@ -146,6 +146,7 @@ impl World {
     /// A new holder, for a lease of its own or one that was handed over.
     fn begin(&mut self, client: usize) -> Verdict {
         let mut config = self.draw_config(client);
+        let renews = config.renewal.is_some();
         if !self.mailbox.is_empty() && self.rng.per_mille(400) {
             let handle = self.rng.index(self.mailbox.len());
             let Handle { key, lease } = self.mailbox[handle];
@@ -156,13 +157,13 @@ impl World {
             config.key = self.keys[key].clone();
             let seed = self.draw_seed();
             let holder = Holder::resume(config, lease, seed);
-            return self.live(client, (key, true), holder);
+            return self.live(client, (key, true, renews), holder);
         }
         let key = self.rng.index(self.keys.len());
         config.key = self.keys[key].clone();
         let seed = self.draw_seed();
         let holder = Holder::acquire(config, seed);
-        self.live(client, (key, false), holder)
+        self.live(client, (key, false, renews), holder)
     }
 
     /// A new holder that has to be served.
@@ -174,7 +175,7 @@ impl World {
         config.wait = Span::from_secs(3_600);
         let seed = self.draw_seed();
         let holder = Holder::acquire(config, seed);
-        self.live(client, (key, false), holder)?;
+        self.live(client, (key, false, true), holder)?;
         if let Some(job) = &mut self.clients[client].job {
             job.must_be_served = true;
         }
@@ -199,6 +200,11 @@ impl World {
             _ => Some(Schedule::DEFAULT),
         };
         config.op_timeout = Span::from_millis(self.rng.magnitude(200, 5_000));
+        if let Some(steady) = &self.scenario.steady {
+            config.op_timeout = config
+                .op_timeout
+                .max(Span::from_micros(steady.longest() * 4));
+        }
         config
     }
 
@@ -212,7 +218,7 @@ impl World {
     fn live<E: std::fmt::Debug>(
         &mut self,
         client: usize,
-        (key, claim): (usize, bool),
+        (key, claim, renews): (usize, bool, bool),
         holder: Result<Holder, E>,
     ) -> Verdict {
         let holder = holder.map_err(|refused| Violation {
@@ -220,7 +226,12 @@ impl World {
             what: format!("the simulation asks for an impossible holder: {refused:?}"),
         })?;
         let clean = self.stage >= Stage::Healthy;
-        let job = Job::new(holder, key, claim, self.now, clean);
+        let mut job = Job::new(holder, key, claim, self.now, clean);
+        job.needless = self.scenario.steady.map(|steady| {
+            // By a clock that may run too fast.
+            let trip = Span::from_micros(steady.longest() * 1_006 / 1_000 + 1_000);
+            Needless::new(trip, steady.is_lossy, renews)
+        });
         self.clients[client].job = Some(Box::new(job));
         self.tell(client, Input::Start)
     }

@@ -10,6 +10,8 @@ use leasehold::holder::{
     Ask, Config, Delivery, Event, Holder, Input, Output, Schedule, Seed, TransportFailure,
 };
 use leasehold::id::AttemptId;
+use leasehold::json::Json;
+use leasehold::name::EntryName;
 use leasehold::protocol::{Acquire, Code, Ended, Granted, Operation, Request, Response, Transfer};
 use leasehold::time::{Instant, Span};
 use proptest::prelude::*;
@@ -50,6 +52,8 @@ fn answers() -> impl Strategy<Value = Response> {
         1 => (0_u32..5, span.clone()).prop_map(|(ahead, retry)| Response::Queued { ahead, retry_after: ms(retry) }),
         1 => prop::option::of(span).prop_map(|retry| refused(Code::Unavailable, retry)),
         1 => Just(refused(Code::Denied, None)),
+        2 => Just(Response::Entered { about: None }),
+        2 => Just(Response::Finished { about: None }),
         1 => Just(free()),
         1 => Just(Response::Revoked(1)),
     ]
@@ -71,6 +75,14 @@ fn happenings() -> impl Strategy<Value = Happening> {
             ttl: ms(ttl)
         })),
         Just(asked(Ask::Verify)),
+        any::<bool>().prop_map(|set| asked(Ask::Entry {
+            name: EntryName::parse("e").expect("a legal name"),
+            value: Json::parse("1").filter(|_| set),
+        })),
+        Just(asked(Ask::Finish {
+            result: Json::parse("1").expect("JSON"),
+            keep: ms(60_000),
+        })),
     ];
     prop_oneof![
         10 => (which.clone(), answers(), prop::bool::weighted(0.8))
@@ -97,10 +109,12 @@ fn settings() -> impl Strategy<Value = (Config, bool)> {
         prop_oneof![Just(0_u64), 1_u64..60_000],
         schedules,
         any::<bool>(),
+        prop::option::of(100_u64..100_000),
     )
-        .prop_map(|(ttl, wait, renewal, resume)| {
+        .prop_map(|(ttl, wait, renewal, resume, most)| {
             let config = Config {
                 wait: ms(wait),
+                max_hold: most.map(ms),
                 renewal,
                 ..common::holding::config(ttl)
             };

@@ -207,10 +207,14 @@ pub fn about(request: &Request, mut response: Response) -> Response {
         Operation::Release(credential)
         | Operation::Renew { credential, .. }
         | Operation::Verify(credential) => credential.fence,
+        Operation::Entry(entry) => entry.credential.fence,
+        Operation::Finish(finish) => finish.credential.fence,
         Operation::Transfer(transfer) => transfer.credential.fence,
         _ => None,
     };
     if let Response::NotHolder { about, .. }
+    | Response::Entered { about }
+    | Response::Finished { about }
     | Response::Released { about }
     | Response::Renewed { about, .. } = &mut response
     {
@@ -274,6 +278,8 @@ pub fn every_response() -> Vec<(&'static str, Response)> {
             })
         }),
         ("free", free()),
+        ("entered", Response::Entered { about: None }),
+        ("finished", Response::Finished { about: None }),
         ("queued", queued(2)),
         ("released", RELEASED),
         ("renewed", renewed(1_000)),

@@ -6,7 +6,8 @@ use leasehold::holder::{
     Ask, Config, Delivery, Holder, Input, Schedule, Seed, Ticket, TransportFailure,
 };
 use leasehold::id::{AttemptId, LeaseId};
-use leasehold::name::{HolderName, Key};
+use leasehold::json::Json;
+use leasehold::name::{EntryName, HolderName, Key};
 use leasehold::protocol::Credential;
 use leasehold::time::{ClockBounds, Instant, Span};
 
@@ -117,6 +118,7 @@ fn config(bytes: &mut Bytes) -> Config {
                 quantum: sample::span(bytes),
             },
         },
+        max_hold: bytes.once_in(4).then(|| sample::ttl(bytes)),
         op_timeout: match bytes.below(8) {
             7 => Span::from_millis(100) + sample::span(bytes),
             _ => Config::OP_TIMEOUT,
@@ -177,7 +179,7 @@ fn told(bytes: &mut Bytes, ticket: Ticket) -> Input {
 }
 
 fn ask(bytes: &mut Bytes) -> Ask {
-    match bytes.below(5) {
+    match bytes.below(7) {
         0 => Ask::Release,
         1 => Ask::Renew(None),
         2 => Ask::Renew(Some(sample::span(bytes))),
@@ -185,6 +187,14 @@ fn ask(bytes: &mut Bytes) -> Ask {
             successor: sample::holder(bytes),
             lease: LeaseId::from_bits(900),
             ttl: sample::span(bytes),
+        },
+        4 => Ask::Entry {
+            name: EntryName::parse("e").expect("a legal name"),
+            value: Json::parse("[1]").filter(|_| bytes.once_in(2)),
+        },
+        5 => Ask::Finish {
+            result: Json::parse("1").expect("JSON"),
+            keep: sample::span(bytes),
         },
         _ => Ask::Verify,
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use leasehold::holder::{Ask, Done, Event, Holder, Input, Output, Ticket};
 use leasehold::id::AttemptId;
-use leasehold::protocol::{Acquire, Operation, Response, Transfer};
+use leasehold::protocol::{Acquire, Entry, Finish, Operation, Response, Transfer};
 use leasehold::time::{ClockBounds, Instant, Span};
 
 use crate::sample;
@@ -130,11 +130,15 @@ impl Watch {
             }
             (
                 Response::Renewed { about, .. }
+                | Response::Entered { about }
+                | Response::Finished { about }
                 | Response::Released { about }
                 | Response::NotHolder { about, .. },
                 Some(
                     Operation::Renew { credential, .. }
                     | Operation::Verify(credential)
+                    | Operation::Entry(Entry { credential, .. })
+                    | Operation::Finish(Finish { credential, .. })
                     | Operation::Release(credential)
                     | Operation::Transfer(Transfer { credential, .. }),
                 ),

@@ -5,7 +5,7 @@ mod common;
 use common::hosting::{Server, held};
 use common::*;
 use leasehold::fence::Fence;
-use leasehold::host::{Host, HostConfig, HostInput, Snapshot};
+use leasehold::host::{Floor, Host, HostConfig, HostInput, Snapshot};
 use leasehold::protocol::{Ended, Operation, Response};
 
 const DAY: u64 = 86_400_000;
@@ -116,7 +116,10 @@ fn a_host_whose_alarms_never_come_answers_as_one_whose_alarms_come() {
 #[test]
 fn a_host_that_starts_far_in_the_future_does_not_wrap() {
     let snapshot = Snapshot {
-        floor: Fence::from_value(u64::MAX - 1),
+        floor: Floor {
+            fence: Fence::from_value(u64::MAX - 1),
+            ..Floor::default()
+        },
         ..Snapshot::default()
     };
     let mut host = Host::restore(HostConfig::EMBEDDED, snapshot, at(u64::MAX / 1_000));

@@ -243,7 +243,7 @@ fn an_id_with_another_grants_fence_opens_nothing() {
 }
 
 #[test]
-fn b67_b80_only_the_holders_own_term_counts() {
+fn only_the_holders_own_term_counts() {
     let mut server = held(30_000);
     for (op, at) in [(50, 1), (51, 10_000), (52, 10_001), (53, 29_999)] {
         let left = 30_000 - at;
@@ -257,7 +257,7 @@ fn b67_b80_only_the_holders_own_term_counts() {
 }
 
 #[test]
-fn b37_the_first_try_after_a_dead_holders_term_gets_the_key() {
+fn the_first_try_after_a_dead_holders_term_gets_the_key() {
     let mut server = held(1_000);
     assert_eq!(
         server.ask(1_001, 2, acquire("b", 12, 1_000, 0)),
@@ -266,7 +266,7 @@ fn b37_the_first_try_after_a_dead_holders_term_gets_the_key() {
 }
 
 #[test]
-fn b10_renewing_what_has_expired_makes_nothing() {
+fn renewing_what_has_expired_makes_nothing() {
     let mut server = held(100);
     assert_eq!(
         server.ask(150, 2, renew(11, 10_000)),
@@ -279,7 +279,7 @@ fn b10_renewing_what_has_expired_makes_nothing() {
 }
 
 #[test]
-fn b76_the_fence_rises_with_every_grant_and_transfer_and_with_nothing_else() {
+fn the_fence_rises_with_every_grant_and_transfer_and_with_nothing_else() {
     let mut server = held(1_000);
     // Renewed, verified, asked again: still 1.
     server.ask(100, 2, renew(11, 2_000));
@@ -359,7 +359,7 @@ fn a_clock_that_runs_backwards_frees_nothing_early_and_nothing_twice() {
 }
 
 #[test]
-fn b69_a_host_restarted_on_a_clock_behind_gives_more_time_never_less() {
+fn a_host_restarted_on_a_clock_behind_gives_more_time_never_less() {
     for back_to in [0, 300, 500] {
         let mut server = held(1_000);
         server.ask(500, 2, renew(11, 1_000)); // until 1500, written at 500

@@ -23,7 +23,7 @@ fn a_key_forgotten_for_want_of_room_leaves_its_fence_in_the_floor() {
     // A fourth: "k" has been idle for longest. Its last fence was 5.
     take(&mut server, 30, "n", 22);
     assert!(!server.store.keys.contains_key(&key("k")));
-    assert_eq!(server.store.floor, fence(5));
+    assert_eq!(server.store.floor.fence, fence(5));
 }
 
 #[test]
@@ -44,19 +44,27 @@ fn what_is_new_gets_only_offers_while_something_may_have_been_forgotten() {
         renewed(60_000)
     );
     server.ask_about(400, "n", 61, release(20));
+    // A host that is restored knows it as well, of this key and of all others. Now "l" has to go,
+    // whose last op ended at 600.
+    server.restart(500);
+    server.ask_about(600, "l", 63, release(11));
     assert_eq!(
-        server.ask_about(15_099, "n", 21, long(21)),
+        server.ask_about(700, "o", 64, long(64)),
+        granted(64, 1, 3_000)
+    );
+    assert_eq!(
+        server.ask_about(15_599, "n", 21, long(21)),
         granted(21, 2, 3_000)
     );
-    server.ask_about(15_099, "n", 62, release(21));
+    server.ask_about(15_599, "n", 62, release(21));
     assert_eq!(
-        server.ask_about(15_100, "n", 22, long(22)),
+        server.ask_about(15_600, "n", 22, long(22)),
         granted(22, 3, 60_000)
     );
 }
 
 #[test]
-fn b77_fences_rise_across_forgetting_whatever_the_order() {
+fn fences_rise_across_forgetting_whatever_the_order() {
     let mut server = Server::with(small());
     let mut highest = std::collections::BTreeMap::new();
     for round in 0..200_u64 {

@@ -25,7 +25,7 @@ fn queue(ttl_ms: u64, count: u64) -> (Server, Vec<ReplyTo>) {
 }
 
 #[test]
-fn b88_waiters_are_served_in_order_of_arrival() {
+fn waiters_are_served_in_order_of_arrival() {
     let (mut server, waiters) = queue(5_000, 10);
     let mut now = 1_000;
     server.post(now, 50, release(11));
@@ -46,7 +46,7 @@ fn b88_waiters_are_served_in_order_of_arrival() {
 }
 
 #[test]
-fn b88_a_newcomer_never_passes_a_queue() {
+fn a_newcomer_never_passes_a_queue() {
     let (mut server, waiter) = contended(1_000);
     // At the very instant the key falls free the waiter comes first, whoever asks.
     assert_eq!(
@@ -60,7 +60,7 @@ fn b88_a_newcomer_never_passes_a_queue() {
 }
 
 #[test]
-fn b87_release_transfer_revoke_expiry_and_cancel_serve_the_next_in_the_same_step() {
+fn release_transfer_revoke_expiry_and_cancel_serve_the_next_in_the_same_step() {
     let ends: [(&str, u128, Operation); 3] = [
         ("release", 50, release(11)),
         ("revoke", 50, Operation::Revoke { fence: None }),
@@ -371,7 +371,7 @@ fn a_late_alarm_does_not_grant_to_a_waiter_whose_patience_is_over() {
 }
 
 #[test]
-fn b32_the_many_that_cancel_leave_those_that_stay_in_order() {
+fn the_many_that_cancel_leave_those_that_stay_in_order() {
     let mut server = Server::with(HostConfig {
         max_waiters: 1_000,
         ..HostConfig::EMBEDDED

@@ -7,7 +7,7 @@ use common::*;
 use leasehold::protocol::{Ended, Operation, Response};
 
 #[test]
-fn b24_b25_a_repeated_acquire_finds_its_own_grant_and_mints_no_second_fence() {
+fn a_repeated_acquire_finds_its_own_grant_and_mints_no_second_fence() {
     let mut server = held(10_000);
     for at in [0, 1, 5_000] {
         let again = server.ask(at, 1, acquire("a", 11, 10_000, 0));
@@ -21,7 +21,7 @@ fn b24_b25_a_repeated_acquire_finds_its_own_grant_and_mints_no_second_fence() {
 }
 
 #[test]
-fn b26_a_repeated_loser_stays_a_loser() {
+fn a_repeated_loser_stays_a_loser() {
     let mut server = held(10_000);
     let loser = acquire("b", 12, 10_000, 0);
     assert_eq!(server.ask(1, 2, loser.clone()), held_by("a", 9_999));
@@ -56,7 +56,7 @@ fn a_repeated_acquire_of_an_ended_grant_has_nothing_left() {
 }
 
 #[test]
-fn b27_a_cancel_takes_back_a_grant_whose_answer_was_lost() {
+fn a_cancel_takes_back_a_grant_whose_answer_was_lost() {
     let mut server = held(10_000);
     assert_eq!(server.ask(900, 1, Operation::Cancel), Response::Cancelled);
     assert_eq!(
@@ -134,7 +134,7 @@ fn a_cancelled_op_gets_nothing_even_if_it_was_used_for_two_things() {
 }
 
 #[test]
-fn b28_a_repeated_release_is_told_released_again_and_frees_nobody_elses_grant() {
+fn a_repeated_release_is_told_released_again_and_frees_nobody_elses_grant() {
     let mut server = held(10_000);
     assert_eq!(server.ask(100, 50, release(11)), RELEASED);
     assert_eq!(
@@ -161,7 +161,7 @@ fn ending_operations(fence: u64) -> [Operation; 3] {
 }
 
 #[test]
-fn b98_a_repetition_spares_the_grant_that_came_after() {
+fn a_repetition_spares_the_grant_that_came_after() {
     for operation in ending_operations(1) {
         let mut server = held(10_000);
         let first = server.ask(100, 50, operation.clone());
@@ -193,7 +193,7 @@ fn b98_a_repetition_spares_the_grant_that_came_after() {
 }
 
 #[test]
-fn b98_what_found_nothing_to_end_ends_nothing_when_it_comes_again() {
+fn what_found_nothing_to_end_ends_nothing_when_it_comes_again() {
     for operation in ending_operations(99) {
         for known in [false, true] {
             let mut server = Server::new();
@@ -234,7 +234,7 @@ fn a_repeated_renewal_or_verification_does_no_harm() {
 }
 
 #[test]
-fn b98_every_op_sent_one_to_five_times_has_the_effect_of_one() {
+fn every_op_sent_one_to_five_times_has_the_effect_of_one() {
     // The story of a key: each step's op is sent `times` times in a row, and all earlier ops
     // once more in between. The key's state after each step is that of the story told once.
     let story: [(u128, Operation); 7] = [

@@ -8,7 +8,7 @@ use leasehold::host::HostConfig;
 use leasehold::protocol::{Code, Ended, Operation, Response};
 
 #[test]
-fn b85_the_old_credential_is_dead_for_every_operation() {
+fn the_old_credential_is_dead_for_every_operation() {
     let mut server = held(10_000);
     let handed = transfer(by_lease(11), "b", 12, 5_000);
     assert_eq!(server.ask(100, 50, handed), granted(12, 2, 5_000));
@@ -42,7 +42,7 @@ fn the_key_is_never_free_in_between() {
 }
 
 #[test]
-fn b85_of_two_that_claim_exactly_one_wins() {
+fn of_two_that_claim_exactly_one_wins() {
     for order in [[21, 22], [22, 21]] {
         let mut server = held(10_000);
         let answers = order.map(|bits| {

@@ -17,15 +17,14 @@ mod timers;
 pub use config::{HostConfig, Margin};
 pub(crate) use key::{MAX_PAST, MEMORY};
 pub use record::{
-    DoneRecord, EntryRecord, GrantRecord, KeyRecord, Mutation, Offer, Past, PastOutcome, Snapshot,
-    WaiterRecord,
+    DoneRecord, EntryRecord, Floor, GrantRecord, KeyRecord, Mutation, Offer, Past, PastOutcome,
+    Snapshot, WaiterRecord,
 };
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::fence::Fence;
 use crate::name::Key;
 use crate::protocol::{Code, KeyState, List, MAX_LISTED, Operation, Refusal, Request, Response};
 use crate::time::{Instant, Span};
@@ -73,9 +72,7 @@ pub struct Host {
     table: Table,
     /// Which key each request that is kept waiting waits for.
     parked: BTreeMap<ReplyTo, Key>,
-    floor: Fence,
-    /// Until when ops of keys that are not known may have been forgotten early.
-    cautious_until: Instant,
+    floor: Floor,
     effects: Effects,
     alarm: Option<Instant>,
     outputs: VecDeque<HostOutput>,
@@ -97,7 +94,6 @@ impl Host {
             table: Table::default(),
             parked: BTreeMap::new(),
             floor: snapshot.floor,
-            cautious_until: Instant::ZERO,
             effects: Effects::default(),
             alarm: None,
             outputs: VecDeque::new(),
@@ -162,9 +158,9 @@ impl Host {
 
     /// The key's machine; one that knows nothing if there is none.
     fn known(&mut self, key: &Key) -> &mut KeyMachine {
-        let (floor, cautious_until) = (self.floor, self.cautious_until);
+        let floor = self.floor;
         self.table
-            .get_or_insert(key, || KeyMachine::new(key.clone(), floor, cautious_until))
+            .get_or_insert(key, || KeyMachine::new(key.clone(), floor))
     }
 
     fn settle(&mut self, key: &Key) {
@@ -192,7 +188,7 @@ impl Host {
             self.table.book(&config, &key, now);
         } else {
             // Asking about a key that was never granted must not take up room.
-            let mut stranger = KeyMachine::new(key.clone(), self.floor, self.cautious_until);
+            let mut stranger = KeyMachine::new(key.clone(), self.floor);
             stranger.serve(&config, now, to, request, &mut self.effects);
         }
         if !self.effects.has_replied(to) {
@@ -241,11 +237,14 @@ impl Host {
         let Some(machine) = self.table.remove(&key) else {
             return;
         };
-        if machine.fence() > self.floor {
-            self.floor = machine.fence();
-            self.effects.persist(Mutation::PutFloor(self.floor));
+        let floor = Floor {
+            fence: self.floor.fence.max(machine.fence()),
+            cautious_until: self.floor.cautious_until.max(machine.remembers_until()),
+        };
+        if floor != self.floor {
+            self.floor = floor;
+            self.effects.persist(Mutation::PutFloor(floor));
         }
-        self.cautious_until = self.cautious_until.max(machine.remembers_until());
         if machine.is_stored() {
             self.effects.persist(Mutation::DeleteKey(key));
         }

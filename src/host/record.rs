@@ -49,8 +49,8 @@ pub enum Mutation {
     },
     /// An entry of a grant, replacing any of the same name.
     PutEntry(EntryRecord),
-    /// No key without a record was ever granted a fence above this.
-    PutFloor(Fence),
+    /// What is known of all keys without a record, replacing what was known before.
+    PutFloor(Floor),
     /// A grant in a slot that is not the first, replacing any earlier one there.
     PutGrant {
         /// The key.
@@ -62,6 +62,15 @@ pub enum Mutation {
     PutKey(KeyRecord),
     /// A waiter at the end of the queue.
     PutWaiter(WaiterRecord),
+}
+
+/// What is known of the keys of which nothing else is stored.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Floor {
+    /// None of them was ever granted a fence above this.
+    pub fence: Fence,
+    /// Until when every grant of one begins with a short term, since one was forgotten early.
+    pub cautious_until: Instant,
 }
 
 /// The state of one key, its queue, its entries and all grants but the first excepted.
@@ -219,8 +228,8 @@ impl Snapshot {
 /// Everything a host has stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Snapshot {
-    /// The last floor put, or [`Fence::NONE`].
-    pub floor: Fence,
+    /// The last floor put.
+    pub floor: Floor,
     /// All keys' records.
     pub keys: Vec<KeyRecord>,
     /// All grants in slots that are not the first, in any order.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use leasehold::fence::{Fence, Revision};
 use leasehold::host::{
-    EntryRecord, GrantRecord, Host, HostConfig, HostInput, HostOutput, KeyRecord, Mutation,
+    EntryRecord, Floor, GrantRecord, Host, HostConfig, HostInput, HostOutput, KeyRecord, Mutation,
     PastOutcome, ReplyTo, Snapshot, WaiterRecord,
 };
 use leasehold::name::{EntryName, Key};
@@ -16,7 +16,7 @@ use super::{at, key, ms, op};
 /// What a host has stored.
 #[derive(Clone, Debug, Default)]
 pub struct Store {
-    pub floor: Fence,
+    pub floor: Floor,
     pub keys: BTreeMap<Key, KeyRecord>,
     pub grants: BTreeMap<(Key, u32), GrantRecord>,
     pub entries: BTreeMap<(Key, u32, EntryName), EntryRecord>,
@@ -56,7 +56,11 @@ impl Store {
                 self.entries.insert(place, entry);
             }
             Mutation::PutFloor(floor) => {
-                assert!(floor > self.floor, "a floor only rises");
+                assert!(
+                    floor.fence >= self.floor.fence
+                        && floor.cautious_until >= self.floor.cautious_until,
+                    "a floor only rises"
+                );
                 self.floor = floor;
             }
             Mutation::PutGrant { key, grant } => {

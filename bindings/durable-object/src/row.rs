@@ -9,7 +9,9 @@ use std::str::FromStr;
 
 use js_sys::Array;
 use leasehold::fence::Fence;
-use leasehold::host::{DoneRecord, EntryRecord, GrantRecord, KeyRecord, Offer, WaiterRecord};
+use leasehold::host::{
+    DoneRecord, EntryRecord, Floor, GrantRecord, KeyRecord, Offer, WaiterRecord,
+};
 use leasehold::json::Json;
 use leasehold::name::{EntryName, Fingerprint, HolderName, Key};
 use leasehold::protocol::{Invalid, Limit};
@@ -197,7 +199,26 @@ pub(crate) fn waiter_record(row: &Row) -> Read<WaiterRecord> {
     })
 }
 
-pub(crate) fn fence_value(fence: Fence) -> JsValue {
+pub(crate) fn floor_value(floor: Floor) -> JsValue {
+    let until = floor.cautious_until.as_micros();
+    [&floor.fence.to_string(), " ", &until.to_string()]
+        .concat()
+        .into()
+}
+
+pub(crate) fn floor(row: &Row) -> Read<Floor> {
+    let text = row.text(0, "floor")?;
+    let parts = text.split_once(' ');
+    let floor = parts.and_then(|(fence, until)| {
+        Some(Floor {
+            fence: fence.parse().ok()?,
+            cautious_until: Instant::from_micros(until.parse().ok()?),
+        })
+    });
+    floor.ok_or(Unreadable("floor"))
+}
+
+fn fence_value(fence: Fence) -> JsValue {
     fence.to_string().into()
 }
 

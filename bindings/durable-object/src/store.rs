@@ -3,7 +3,6 @@
 use std::cell::Cell;
 
 use js_sys::Array;
-use leasehold::fence::Fence;
 use leasehold::host::{Mutation, Snapshot};
 use wasm_bindgen::prelude::*;
 use worker_sys::{SqlStorage, SqlStorageCursor};
@@ -70,9 +69,9 @@ impl Store {
         }
         self.check_schema()?;
         let floor = "SELECT value FROM meta WHERE name = 'floor'";
-        let floor = self.rows(floor, |row| row.parsed(0, "floor"))?;
+        let floor = self.rows(floor, row::floor)?;
         Ok(Snapshot {
-            floor: floor.into_iter().next().unwrap_or(Fence::NONE),
+            floor: floor.into_iter().next().unwrap_or_default(),
             keys: self.table("keys", row::KEY_COLUMNS, row::key_record)?,
             grants: self.table("grants", row::GRANT_COLUMNS, row::grant_record)?,
             entries: self.table("entries", row::ENTRY_COLUMNS, row::entry_record)?,
@@ -114,7 +113,7 @@ impl Store {
             ),
             Mutation::PutEntry(entry) => self.put("entries", row::entry_values(&entry)),
             Mutation::PutFloor(floor) => {
-                self.put("meta", vec!["floor".into(), row::fence_value(floor)])
+                self.put("meta", vec!["floor".into(), row::floor_value(floor)])
             }
             Mutation::PutGrant { key, grant } => {
                 self.put("grants", row::grant_values(&key, &grant))

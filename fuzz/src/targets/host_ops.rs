@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use leasehold::fence::{Fence, Revision};
 use leasehold::host::{
-    GrantRecord, Host, HostConfig, HostInput, HostOutput, Margin, ReplyTo, Snapshot,
+    Floor, GrantRecord, Host, HostConfig, HostInput, HostOutput, Margin, ReplyTo, Snapshot,
 };
 use leasehold::id::LeaseId;
 use leasehold::name::Key;
@@ -26,9 +26,12 @@ pub fn run(data: &[u8], seen: &mut Seen) {
     let config = config(&mut bytes);
     let start = Instant::from_millis(100_000);
     let snapshot = Snapshot {
-        floor: match bytes.below(8) {
-            7 => Fence::from_value(u64::MAX - 3),
-            _ => Fence::NONE,
+        floor: Floor {
+            fence: match bytes.below(8) {
+                7 => Fence::from_value(u64::MAX - 3),
+                _ => Fence::NONE,
+            },
+            ..Floor::default()
         },
         ..Snapshot::default()
     };

@@ -21,7 +21,7 @@ use super::ReplyTo;
 use super::config::HostConfig;
 use super::effects::Effects;
 use super::record::{
-    DoneRecord, EntryRecord, GrantRecord, KeyRecord, Mutation, Offer, WaiterRecord,
+    DoneRecord, EntryRecord, Floor, GrantRecord, KeyRecord, Mutation, Offer, WaiterRecord,
 };
 use super::timers::{Timer, TimerTable};
 use crate::fence::{Fence, Revision};
@@ -71,16 +71,15 @@ struct Term {
 }
 
 impl KeyMachine {
-    /// A key never seen before, on a host that has granted fences up to `floor` elsewhere and may
-    /// have forgotten ops of this key until `cautious_until`.
-    pub fn new(key: Key, floor: Fence, cautious_until: Instant) -> Self {
+    /// A key of which nothing more is known.
+    pub fn new(key: Key, floor: Floor) -> Self {
         Self {
             key,
-            fence: floor,
+            fence: floor.fence,
             revision: Revision::ABSENT,
             grants: Grants::default(),
             queue: Queue::default(),
-            memory: Memory::cautious(cautious_until),
+            memory: Memory::cautious(floor.cautious_until),
             done: None,
             watchers: Watchers::default(),
             timers: TimerTable::default(),
@@ -92,7 +91,11 @@ impl KeyMachine {
 
     /// A key as it was stored.
     pub fn restore(record: KeyRecord) -> Self {
-        let mut key = Self::new(record.key, record.fence, Instant::ZERO);
+        let floor = Floor {
+            fence: record.fence,
+            cautious_until: record.cautious_until,
+        };
+        let mut key = Self::new(record.key, floor);
         key.revision = record.revision;
         key.memory = Memory::restore(record.past, record.cautious_until);
         key.done = record.done;

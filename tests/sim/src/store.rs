@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use leasehold::fence::Fence;
-use leasehold::host::{EntryRecord, GrantRecord, KeyRecord, Mutation, Snapshot, WaiterRecord};
+use leasehold::host::{
+    EntryRecord, Floor, GrantRecord, KeyRecord, Mutation, Snapshot, WaiterRecord,
+};
 use leasehold::json::Json;
 use leasehold::name::{EntryName, Key};
 use leasehold::time::Instant;
@@ -11,7 +13,7 @@ use leasehold::time::Instant;
 /// What has been stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Store {
-    floor: Fence,
+    floor: Floor,
     keys: BTreeMap<Key, KeyRecord>,
     /// Grants in slots that are not the first.
     grants: BTreeMap<(Key, u32), GrantRecord>,

@@ -27,9 +27,10 @@ const WASM_FEATURES: [&str; 8] = [
 pub struct Binding {
     package: &'static str,
     name: &'static str,
-    /// Export a function that replaces the instance after a trap. Only code for workerd may have it:
-    /// it comes with glue that takes no module of another realm, as others have to.
-    can_reset: bool,
+    /// Runs in workerd alone, once for many requests: made for speed, and with a function that
+    /// replaces the instance after a trap. That comes with glue that takes no module of another realm,
+    /// as others have to.
+    is_host: bool,
 }
 
 /// The most memory that a module may take, in bytes. Whatever goes wrong stays small beside what a
@@ -41,22 +42,22 @@ pub const BINDINGS: [Binding; 4] = [
     Binding {
         package: "leasehold-client",
         name: "client",
-        can_reset: false,
+        is_host: false,
     },
     Binding {
         package: "leasehold-memory",
         name: "memory",
-        can_reset: false,
+        is_host: false,
     },
     Binding {
         package: "leasehold-redis",
         name: "redis",
-        can_reset: false,
+        is_host: false,
     },
     Binding {
         package: "leasehold-durable-object",
         name: "host",
-        can_reset: true,
+        is_host: true,
     },
 ];
 
@@ -94,7 +95,7 @@ impl Binding {
                 "--quiet",
                 "--lib",
                 "--profile",
-                "wasm",
+                self.profile(),
                 "--crate-type",
                 "cdylib",
             ])
@@ -104,7 +105,12 @@ impl Binding {
             .cwd(repo.root())
             .stream()?;
         let file = format!("{}.wasm", self.package.replace('-', "_"));
-        Ok(target_dir.join(TARGET).join("wasm").join(file))
+        Ok(target_dir.join(TARGET).join(self.profile()).join(file))
+    }
+
+    /// The cargo profile.
+    fn profile(&self) -> &'static str {
+        if self.is_host { "wasm-host" } else { "wasm" }
     }
 
     fn generate(&self, compiled: &Path, to: &Path) -> Result {
@@ -119,7 +125,7 @@ impl Binding {
             .input_path(compiled)
             .out_name(self.name)
             .typescript(true);
-        let mut output = if self.can_reset {
+        let mut output = if self.is_host {
             generator
                 .omit_default_module_path(true)
                 .reset_state_function(true)
@@ -149,7 +155,7 @@ impl Binding {
         for file in files_ending(to, "_bg.wasm.d.ts") {
             fs::remove_file(&file).during(|| format!("remove {}", file.display()))?;
         }
-        if !self.can_reset {
+        if !self.is_host {
             // In place of the module that loads the wasm in one way only: the package has more.
             let glue = to.join(format!("{}_bg.js", self.name));
             fs::rename(&glue, to.join(format!("{}.js", self.name)))
@@ -166,7 +172,8 @@ impl Binding {
             .arg("-o")
             .arg(&smaller)
             .args(WASM_FEATURES)
-            .args(["-Oz", "--strip-debug", "--strip-producers"])
+            .arg(if self.is_host { "-O3" } else { "-Oz" })
+            .args(["--strip-debug", "--strip-producers"])
             .arg("--strip-target-features")
             .quiet()?;
         fs::rename(&smaller, &wasm).during(|| format!("write {}", wasm.display()))

@@ -7,7 +7,7 @@ mod past;
 
 use std::str::FromStr;
 
-use js_sys::Array;
+use js_sys::{Array, ArrayBuffer, Uint8Array};
 use leasehold::fence::Fence;
 use leasehold::host::{
     DoneRecord, EntryRecord, Floor, GrantRecord, KeyRecord, Offer, WaiterRecord,
@@ -16,7 +16,7 @@ use leasehold::json::Json;
 use leasehold::name::{EntryName, Fingerprint, HolderName, Key};
 use leasehold::protocol::{Invalid, Limit};
 use leasehold::time::{Instant, Span};
-use wasm_bindgen::JsValue;
+use wasm_bindgen::{JsCast, JsValue};
 
 /// Which column of which table holds what this version would never have written.
 pub(crate) struct Unreadable(pub &'static str);
@@ -44,7 +44,7 @@ pub(crate) fn key_values(record: &KeyRecord) -> Vec<JsValue> {
         fence_value(record.fence),
         record.revision.to_string().into(),
         instant_value(record.written),
-        past::text(&record.past).into(),
+        Uint8Array::from(past::bytes(&record.past).as_slice()).into(),
         instant_value(record.cautious_until),
         optional(done.map(|done| fence_value(done.fence))),
         optional(done.map(|done| done.result.as_str())),
@@ -68,7 +68,7 @@ pub(crate) fn key_record(row: &Row) -> Read<KeyRecord> {
         fence: row.parsed(1, "fence")?,
         revision: row.parsed(2, "revision")?,
         written: row.instant(3, "written")?,
-        past: past::records(&row.text(4, "past")?).ok_or(Unreadable("past"))?,
+        past: past::records(&row.bytes(4, "past")?).ok_or(Unreadable("past"))?,
         cautious_until: row.instant(5, "cautious_until")?,
         done: if row.is_null(6) {
             None
@@ -244,6 +244,11 @@ impl Row {
 
     fn text(&self, column: u32, name: &'static str) -> Read<String> {
         self.0.get(column).as_string().ok_or(Unreadable(name))
+    }
+
+    fn bytes(&self, column: u32, name: &'static str) -> Read<Vec<u8>> {
+        let bytes: ArrayBuffer = self.0.get(column).dyn_into().map_err(|_| Unreadable(name))?;
+        Ok(Uint8Array::new(&bytes).to_vec())
     }
 
     fn whole(&self, column: u32, name: &'static str) -> Read<u64> {

@@ -16,7 +16,7 @@ const CREATE: &str = "
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS keys (
   key TEXT PRIMARY KEY, fence TEXT NOT NULL, revision TEXT NOT NULL, written INTEGER NOT NULL,
-  past TEXT NOT NULL, cautious_until INTEGER NOT NULL,
+  past BLOB NOT NULL, cautious_until INTEGER NOT NULL,
   done_fence TEXT, done_result TEXT, done_since INTEGER, done_until INTEGER, done_fingerprint TEXT,
   grant_fence TEXT, lease TEXT, op TEXT, holder TEXT, most INTEGER, since INTEGER, term INTEGER,
   expires INTEGER, offer TEXT, fingerprint TEXT, entered INTEGER

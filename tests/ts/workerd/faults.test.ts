@@ -135,8 +135,8 @@ describe("storage", () => {
     await cycle(60);
     const after = await size();
     assert.deepEqual([after.keys, after.waiters], [1, 0]);
-    assert.ok(after.past < 12_000, `${after.past} characters`);
-    assert.ok(after.past <= before.past * 1.1, `${before.past} to ${after.past} characters`);
+    assert.ok(after.past < 4_500, `${after.past} bytes`);
+    assert.ok(after.past <= before.past * 1.1, `${before.past} to ${after.past} bytes`);
   });
 
   test("tables of another version are left alone", async () => {

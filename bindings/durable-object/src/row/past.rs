@@ -1,65 +1,105 @@
-//! What a key remembers, in one column: a line for each op.
+//! What a key remembers, in one column of bytes: it is written anew with every grant, so it is kept
+//! short and takes no rendering.
 
+use leasehold::fence::Fence;
 use leasehold::host::{Past, PastOutcome};
+use leasehold::id::{LeaseId, OpId};
 use leasehold::protocol::Ended;
 use leasehold::time::Instant;
 
+/// The most bytes that one op takes.
+const LONGEST: usize = 16 + 8 + 1 + 16 + 8 + 1 + 1 + 16;
+
+const CANCELLED: u8 = 0;
+const REVOKED: u8 = 1;
+const GRANT: u8 = 2;
+
+/// How a grant can have ended, each with its own byte: the place in this list.
+const ENDS: [Ended; 7] = [
+    Ended::Unknown,
+    Ended::Released,
+    Ended::Expired,
+    Ended::Cancelled,
+    Ended::Revoked,
+    Ended::Transferred,
+    Ended::Finished,
+];
+
 /// Op, when, what has become of it; of a grant also its id and fence, how it ended, by which op.
-pub(super) fn text(past: &[Past]) -> String {
-    let mut lines = String::new();
+pub(super) fn bytes(past: &[Past]) -> Vec<u8> {
+    let mut to = Vec::with_capacity(past.len() * LONGEST);
     for past in past {
-        let op = past.op.to_hex();
-        let at = past.at.as_micros();
-        let line = match past.outcome {
-            PastOutcome::Cancelled => [op, at.to_string(), "c".into()].join(" "),
+        to.extend(past.op.to_bits().to_be_bytes());
+        to.extend(past.at.as_micros().to_be_bytes());
+        match past.outcome {
+            PastOutcome::Cancelled => to.push(CANCELLED),
             PastOutcome::Revoked(count) => {
-                [op, at.to_string(), "v".into(), count.to_string()].join(" ")
+                to.push(REVOKED);
+                to.extend(count.to_be_bytes());
             }
             PastOutcome::Grant {
                 lease,
                 fence,
                 ended,
                 by,
-            } => [
-                op,
-                at.to_string(),
-                "g".into(),
-                lease.to_hex(),
-                fence.to_string(),
-                ended.name().into(),
-                by.map(|op| op.to_hex()).unwrap_or_default(),
-            ]
-            .join(" "),
-        };
-        lines.push_str(&line);
-        lines.push('\n');
+            } => {
+                to.push(GRANT);
+                to.extend(lease.to_bits().to_be_bytes());
+                to.extend(fence.value().to_be_bytes());
+                let end = ENDS.iter().position(|known| *known == ended);
+                to.push(end.unwrap_or_default() as u8);
+                to.push(u8::from(by.is_some()));
+                if let Some(by) = by {
+                    to.extend(by.to_bits().to_be_bytes());
+                }
+            }
+        }
     }
-    lines
+    to
 }
 
-pub(super) fn records(lines: &str) -> Option<Vec<Past>> {
-    lines.lines().map(record).collect()
+/// The ops in these bytes, unless they are of another kind.
+pub(super) fn records(bytes: &[u8]) -> Option<Vec<Past>> {
+    let mut from = Bytes(bytes);
+    let mut past = Vec::new();
+    while !from.0.is_empty() {
+        past.push(record(&mut from)?);
+    }
+    Some(past)
 }
 
-fn record(line: &str) -> Option<Past> {
-    let mut fields = line.split(' ');
-    let mut field = || fields.next();
+fn record(from: &mut Bytes) -> Option<Past> {
     Some(Past {
-        op: field()?.parse().ok()?,
-        at: Instant::from_micros(field()?.parse().ok()?),
-        outcome: match field()? {
-            "c" => PastOutcome::Cancelled,
-            "v" => PastOutcome::Revoked(field()?.parse().ok()?),
-            "g" => PastOutcome::Grant {
-                lease: field()?.parse().ok()?,
-                fence: field()?.parse().ok()?,
-                ended: Ended::from_name(field()?)?,
-                by: match field()? {
-                    "" => None,
-                    op => Some(op.parse().ok()?),
+        op: OpId::from_bits(u128::from_be_bytes(from.take()?)),
+        at: Instant::from_micros(u64::from_be_bytes(from.take()?)),
+        outcome: match from.byte()? {
+            CANCELLED => PastOutcome::Cancelled,
+            REVOKED => PastOutcome::Revoked(u32::from_be_bytes(from.take()?)),
+            GRANT => PastOutcome::Grant {
+                lease: LeaseId::from_bits(u128::from_be_bytes(from.take()?)),
+                fence: Fence::from_value(u64::from_be_bytes(from.take()?)),
+                ended: *ENDS.get(usize::from(from.byte()?))?,
+                by: match from.byte()? {
+                    0 => None,
+                    _ => Some(OpId::from_bits(u128::from_be_bytes(from.take()?))),
                 },
             },
             _ => return None,
         },
     })
+}
+
+/// What is left to be read.
+struct Bytes<'a>(&'a [u8]);
+
+impl Bytes<'_> {
+    fn take<const N: usize>(&mut self) -> Option<[u8; N]> {
+        let (first, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(*first)
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        self.take().map(|[byte]| byte)
+    }
 }

@@ -86,7 +86,7 @@ impl Host {
 
     /// A host that carries on from what another has stored. Stored waiters keep their places for
     /// a moment, in which their next poll has to come.
-    pub fn restore(config: HostConfig, mut snapshot: Snapshot, now: Instant) -> Self {
+    pub fn restore(config: HostConfig, snapshot: Snapshot, now: Instant) -> Self {
         let mut host = Self {
             config,
             shares: Shares::default(),
@@ -109,10 +109,9 @@ impl Host {
         for entry in snapshot.entries {
             host.known(&entry.key).restore_entry(entry);
         }
-        snapshot.waiters.sort_by_key(|waiter| waiter.number);
         let now = host.now;
         for waiter in snapshot.waiters {
-            host.effects.last_number = waiter.number;
+            host.effects.last_number = host.effects.last_number.max(waiter.number);
             host.known(&waiter.key.clone())
                 .restore_waiter(&config, now, waiter);
         }

@@ -99,8 +99,11 @@ impl Grants {
 
     /// When one with this limit can join at the earliest: as soon as enough grants have expired.
     pub fn admit_from(&self, limit: Limit) -> Option<Instant> {
-        let mut grants: Vec<&GrantRecord> = self.iter().map(|grant| &grant.record).collect();
-        grants.sort_unstable_by_key(|grant| grant.expires);
+        let mut grants: Vec<&GrantRecord> = Vec::with_capacity(self.0.len());
+        for grant in self.iter().map(|grant| &grant.record) {
+            let position = grants.partition_point(|other| other.expires <= grant.expires);
+            grants.insert(position, grant);
+        }
         (0..=grants.len())
             .find(|over| {
                 let rest = &grants[*over..];

@@ -123,7 +123,7 @@ impl KeyMachine {
         }
     }
 
-    /// Puts a stored waiter at the end of the queue.
+    /// Puts a stored waiter in its place in the queue.
     pub fn restore_waiter(&mut self, config: &HostConfig, now: Instant, record: WaiterRecord) {
         self.queue.restore(record, now, config.grace);
     }

@@ -102,12 +102,12 @@ pub(super) struct Queue {
 }
 
 impl Queue {
-    /// Puts a stored waiter at the end. Who of them is still there has to be found out.
+    /// Puts a stored waiter in its place. Who of them is still there has to be found out.
     pub fn restore(&mut self, record: WaiterRecord, now: Instant, grace: Span) {
-        self.waiters.push_back(Waiter {
-            record,
-            presence: Presence::Away(now + grace),
-        });
+        let is_before = |waiter: &Waiter| waiter.record.number < record.number;
+        let position = self.waiters.partition_point(is_before);
+        let presence = Presence::Away(now + grace);
+        self.waiters.insert(position, Waiter { record, presence });
         self.roll_call = Some(now + ROLL_CALL);
     }
 

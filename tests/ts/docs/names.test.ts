@@ -111,3 +111,15 @@ test("every file of an example, a test or a tool that is named is there", async 
     }
   }
 });
+
+test("whatever the README says the package works with names its test", async () => {
+  const readme = all.find(({ name }) => name === "README.md")?.text ?? "";
+  const [, section = ""] = /^## Works with\n(.*?)^### Not run by us$/ms.exec(readme) ?? [];
+  const rows = section
+    .split("\n")
+    .filter((line) => /^\| +\w/.test(line))
+    .slice(1);
+  const items = section.split(/^- /m).slice(1);
+  for (const claim of [...rows, ...items]) assert.match(claim, /\]\(tests\//, claim);
+  assert.ok(rows.length > 10 && items.length > 3);
+});

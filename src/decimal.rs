@@ -16,11 +16,11 @@ impl fmt::Display for ParseDecimalError {
 impl core::error::Error for ParseDecimalError {}
 
 pub(crate) fn parse(text: &str) -> Result<u64, ParseDecimalError> {
-    // `u64::from_str` would also take a leading plus sign.
-    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(ParseDecimalError);
-    }
-    text.parse().map_err(|_| ParseDecimalError)
+    let number = text.bytes().try_fold(0_u64, |number, byte| {
+        let digit = byte.is_ascii_digit().then(|| u64::from(byte - b'0'))?;
+        number.checked_mul(10)?.checked_add(digit)
+    });
+    number.filter(|_| !text.is_empty()).ok_or(ParseDecimalError)
 }
 
 /// A number in decimal, without the formatting machinery: that weighs more than what uses this.
@@ -70,19 +70,6 @@ macro_rules! decimal {
         impl From<$name> for alloc::string::String {
             fn from(number: $name) -> Self {
                 alloc::string::ToString::to_string(&number.0)
-            }
-        }
-
-        impl serde::Serialize for $name {
-            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.collect_str(&self.0)
-            }
-        }
-
-        impl<'de> serde::Deserialize<'de> for $name {
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = <alloc::borrow::Cow<'_, str>>::deserialize(deserializer)?;
-                text.parse().map_err(serde::de::Error::custom)
             }
         }
     };

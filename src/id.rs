@@ -4,9 +4,6 @@ use alloc::string::String;
 use core::fmt;
 use core::str::FromStr;
 
-use serde::de::{self, Visitor};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
 macro_rules! random_id {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -44,18 +41,6 @@ macro_rules! random_id {
                 from_hex(text).map(Self)
             }
         }
-
-        impl Serialize for $name {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(&self.to_hex())
-            }
-        }
-
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                deserializer.deserialize_str(HexVisitor).map(Self)
-            }
-        }
     };
 }
 
@@ -83,21 +68,6 @@ impl fmt::Display for ParseIdError {
 
 impl core::error::Error for ParseIdError {}
 
-struct HexVisitor;
-
-impl Visitor<'_> for HexVisitor {
-    type Value = u128;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&ParseIdError, f)
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<u128, E> {
-        // The text itself may be a credential: the error does not quote it.
-        from_hex(text).map_err(E::custom)
-    }
-}
-
 /// Bytes as lower-case hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     let digit = |value: u8| {
@@ -113,7 +83,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
         .collect()
 }
 
-fn from_hex(text: &str) -> Result<u128, ParseIdError> {
+pub(crate) fn from_hex(text: &str) -> Result<u128, ParseIdError> {
     if text.len() != 32 {
         return Err(ParseIdError);
     }

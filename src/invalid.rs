@@ -35,6 +35,8 @@ words! {
         Lease = "lease",
         /// The most holders that one puts up with.
         Limit = "limit",
+        /// The longest that a lease may be held.
+        MaxHold = "maxHoldMs",
         /// A sentence for people.
         Message = "message",
         /// An entry's name.
@@ -57,6 +59,8 @@ words! {
         Remaining = "remainingMs",
         /// The renewal schedule.
         Renewal = "renewal",
+        /// Whether a lease is renewed by itself.
+        Renews = "renews",
         /// What a repeated proposal does.
         Repeat = "repeat",
         /// Whether an answer repeats an earlier one.
@@ -81,6 +85,12 @@ words! {
         Steal = "steal",
         /// Who a lease is to be handed to.
         Successor = "successor",
+        /// When to renew first.
+        T1 = "t1",
+        /// When to renew over a rebuilt way.
+        T2 = "t2",
+        /// How long a call may take.
+        Timeout = "timeoutMs",
         /// The successor's name.
         ToHolder = "toHolder",
         /// The successor's lease id.

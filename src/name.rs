@@ -1,10 +1,7 @@
 //! Keys and holder names: text checked once, at the border.
 
-use alloc::borrow::Cow;
 use alloc::sync::Arc;
 use core::fmt;
-
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::invalid::{Field, Invalid};
 
@@ -38,19 +35,6 @@ macro_rules! bounded_name {
             /// The text.
             pub fn as_str(&self) -> &str {
                 &self.0
-            }
-        }
-
-        impl Serialize for $name {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(&self.0)
-            }
-        }
-
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let text = <Cow<'_, str>>::deserialize(deserializer)?;
-                Self::parse(&text).map_err(|invalid| de::Error::custom(invalid.expected))
             }
         }
     };

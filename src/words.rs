@@ -1,5 +1,10 @@
 //! Enumerations whose variants travel as words.
 
+/// Where a word stands among others.
+pub(crate) fn index(words: &[&str], word: &str) -> Option<usize> {
+    words.iter().position(|known| *known == word)
+}
+
 /// An enumeration with one word for each variant: both ways between the two, and all of them.
 macro_rules! words {
     (
@@ -18,31 +23,18 @@ macro_rules! words {
             /// Every variant.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
 
+            /// Every word, in the same order.
+            pub const WORDS: &'static [&'static str] = &[$($word,)+];
+
             /// The word for it, as it travels.
             pub const fn name(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $word,)+
-                }
+                Self::WORDS[self as usize]
             }
 
             /// The variant with this word.
             pub fn from_name(word: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|variant| variant.name() == word)
-            }
-        }
-
-        impl serde::Serialize for $name {
-            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                serializer.serialize_str(self.name())
-            }
-        }
-
-        impl<'de> serde::Deserialize<'de> for $name {
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let word = <alloc::borrow::Cow<'_, str>>::deserialize(deserializer)?;
-                Self::from_name(&word).ok_or_else(|| {
-                    serde::de::Error::custom(concat!(stringify!($name), " has no such word"))
-                })
+                let index = crate::words::index(Self::WORDS, word)?;
+                Self::ALL.get(index).copied()
             }
         }
     };

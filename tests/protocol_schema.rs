@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use leasehold::protocol::wire::{FieldSchema, Kind, Outcome, Verb, WireRequest, WireResponse};
-use leasehold::protocol::{Call, DoneState, HolderState, KeyState};
+use leasehold::protocol::Call;
+use leasehold::protocol::wire::{
+    DONE_STATE, FieldSchema, HOLDER_STATE, KEY_STATE, Kind, Outcome, REQUEST, RESPONSE, Verb,
+};
 use serde_json::{Map, Value, json};
 
 fn file(path: &str) -> String {
@@ -26,7 +28,7 @@ fn sample(field: &FieldSchema) -> Value {
         ("ttlMs", _) => json!(1_000),
         ("keepMs", _) => json!(60_000),
         (_, Kind::Flag) => json!(true),
-        (_, Kind::Whole) => json!(7),
+        (_, Kind::Whole(_)) => json!(7),
         _ => json!("x"),
     }
 }
@@ -34,7 +36,7 @@ fn sample(field: &FieldSchema) -> Value {
 /// The fields that an operation reads, and whether it can't do without them.
 fn fields_of(verb: Verb) -> BTreeMap<&'static str, bool> {
     let mut full = Map::new();
-    for field in WireRequest::SCHEMA {
+    for field in REQUEST {
         full.insert(field.field.name().to_string(), sample(field));
     }
     full.insert("operation".to_string(), json!(verb.name()));
@@ -43,7 +45,7 @@ fn fields_of(verb: Verb) -> BTreeMap<&'static str, bool> {
     let whole = read(&full).expect("all fields are there");
     // The path may tell the operation instead.
     let mut fields = BTreeMap::from([("operation", false)]);
-    for field in WireRequest::SCHEMA {
+    for field in REQUEST {
         let name = field.field.name();
         let mut record = full.clone();
         record.remove(name);
@@ -71,7 +73,7 @@ fn openapi_has_the_fields_that_each_operation_reads() {
             .map(|field| (field.as_str(), required.contains(&json!(field))))
             .collect();
         assert_eq!(described, fields_of(*verb), "{name}");
-        for field in WireRequest::SCHEMA {
+        for field in REQUEST {
             if let Some(property) = properties.get(field.field.name()) {
                 assert!(fits(property, &field.kind), "{name}: {property}");
             }
@@ -90,10 +92,12 @@ fn fits(schema: &Value, kind: &Kind) -> bool {
             described == Some("object") && fits(&schema["additionalProperties"], value)
         }
         Kind::Record(_) => schema["$ref"].is_string(),
-        Kind::Text => {
+        Kind::Decimal | Kind::Id | Kind::JsonText | Kind::Name(_) | Kind::Text | Kind::Word(_) => {
             described == Some("string") || schema["const"].is_string() || schema["enum"].is_array()
         }
-        Kind::Whole => described == Some("integer") || schema["const"].is_number(),
+        Kind::Version | Kind::Whole(_) => {
+            described == Some("integer") || schema["const"].is_number()
+        }
     }
 }
 
@@ -114,9 +118,9 @@ fn describes(schema: &Value, record: &[FieldSchema]) {
 #[test]
 fn openapi_describes_the_answers() {
     let schemas = schemas();
-    describes(&schemas["KeyState"], KeyState::SCHEMA);
-    describes(&schemas["HolderState"], HolderState::SCHEMA);
-    describes(&schemas["DoneState"], DoneState::SCHEMA);
+    describes(&schemas["KeyState"], KEY_STATE);
+    describes(&schemas["HolderState"], HOLDER_STATE);
+    describes(&schemas["DoneState"], DONE_STATE);
     // A refusal has a schema of its own; both together have every field.
     let mut both = schemas["Response"].clone();
     both["required"] = json!([]);
@@ -133,7 +137,7 @@ fn openapi_describes_the_answers() {
     for (name, property) in refusal.as_object().expect("properties") {
         both["properties"][name] = property.clone();
     }
-    describes(&both, WireResponse::SCHEMA);
+    describes(&both, RESPONSE);
 }
 
 /// The fields of a TypeScript interface: name, whether it is optional, type.
@@ -177,10 +181,15 @@ fn typed(source: &str, name: &str, record: &[FieldSchema], always: &[&str]) {
             Kind::List(_) => kind.starts_with("readonly ") && kind.ends_with("[]"),
             Kind::Map(_) => kind.starts_with("Readonly<Record<string, "),
             Kind::Record(_) => kind.starts_with("Wire"),
-            Kind::Text => {
+            Kind::Decimal
+            | Kind::Id
+            | Kind::JsonText
+            | Kind::Name(_)
+            | Kind::Text
+            | Kind::Word(_) => {
                 ["string", "Operation", "Outcome"].contains(&kind.as_str()) || kind.contains('"')
             }
-            Kind::Whole => kind == "number" || kind == "1",
+            Kind::Version | Kind::Whole(_) => kind == "number" || kind == "1",
         };
         assert!(fits, "{name}.{field}: {kind}");
     }
@@ -192,18 +201,13 @@ fn the_typescript_types_are_those_of_the_records() {
     typed(
         &source,
         "WireRequest",
-        WireRequest::SCHEMA,
+        REQUEST,
         &["v", "operation", "key", "op"],
     );
-    typed(
-        &source,
-        "WireResponse",
-        WireResponse::SCHEMA,
-        &["v", "outcome"],
-    );
-    typed(&source, "WireKeyState", KeyState::SCHEMA, &[]);
-    typed(&source, "WireHolderState", HolderState::SCHEMA, &[]);
-    typed(&source, "WireDoneState", DoneState::SCHEMA, &[]);
+    typed(&source, "WireResponse", RESPONSE, &["v", "outcome"]);
+    typed(&source, "WireKeyState", KEY_STATE, &[]);
+    typed(&source, "WireHolderState", HOLDER_STATE, &[]);
+    typed(&source, "WireDoneState", DONE_STATE, &[]);
     let words = |start: &str| -> Vec<String> {
         let (_, rest) = source.split_once(start).expect("words");
         let (list, _) = rest.split_once(';').expect("their end");

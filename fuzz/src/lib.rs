@@ -13,6 +13,8 @@ pub mod bytes;
 pub mod corpus;
 pub mod explore;
 pub mod mutate;
+#[path = "../../tests/common/oracle.rs"]
+mod oracle;
 pub mod sample;
 pub mod seen;
 pub mod targets;

@@ -17,7 +17,7 @@ impl Access {
         let secret = secret.trim();
         let mut entries = Vec::new();
         if secret.starts_with(['[', '{']) {
-            let list = json::array(secret, |value| {
+            let list = json::array(secret, &mut |value| {
                 entries.push(entry(value));
                 Some(())
             });
@@ -37,7 +37,7 @@ fn entry(value: &str) -> Result<Entry, Flaw> {
     let (mut token, mut prefixes, mut rights) = (None, None, None);
     let mut is_known = true;
     let read = json::fields(value, &mut |name, value| {
-        let field = match json::text(name)?.as_str() {
+        let field = match &*json::text(name)? {
             "token" => &mut token,
             "prefixes" => &mut prefixes,
             "rights" => &mut rights,
@@ -53,9 +53,9 @@ fn entry(value: &str) -> Result<Entry, Flaw> {
     if !is_known {
         return Err(Flaw::Field);
     }
-    let texts = |value: &str, flaw| texts(value).ok_or(flaw);
+    let texts = |value, flaw| json::text_items(value).ok_or(flaw);
     Ok(Entry {
-        token: token.and_then(json::text).ok_or(Flaw::Token)?,
+        token: token.and_then(json::text).ok_or(Flaw::Token)?.into(),
         prefixes: prefixes
             .map(|value| texts(value, Flaw::Prefixes))
             .transpose()?,
@@ -64,13 +64,4 @@ fn entry(value: &str) -> Result<Entry, Flaw> {
             Some(value) => Rights::named(texts(value, Flaw::Rights)?.iter().map(String::as_str))?,
         },
     })
-}
-
-fn texts(value: &str) -> Option<Vec<String>> {
-    let mut texts = Vec::new();
-    json::array(value, |value| {
-        texts.push(json::text(value)?);
-        Some(())
-    })?;
-    Some(texts)
 }

@@ -8,7 +8,7 @@ mod text;
 mod write;
 
 pub use read::{MAX_DEPTH, MAX_WHOLE};
-pub use read::{array, is_json};
+pub use read::{array, is_json, text_items};
 pub(crate) use read::{fields, text, whole};
 pub use text::Json;
 pub use write::Writer;

@@ -1,7 +1,9 @@
 //! Reading: one pass over a text finds where the values of an object or array lie; what each of
 //! them says is read from its own part.
 
+use alloc::borrow::Cow;
 use alloc::string::String;
+use alloc::vec::Vec;
 use core::str::Chars;
 
 /// How deep arrays and objects may lie in each other.
@@ -34,7 +36,7 @@ pub(crate) fn fields<'a>(
 
 /// Goes through an array's items, each as it stands in the text. `None` if the text is not one
 /// array, or where `item` says so.
-pub fn array<'a>(text: &'a str, mut item: impl FnMut(&'a str) -> Option<()>) -> Option<()> {
+pub fn array<'a>(text: &'a str, item: &mut dyn FnMut(&'a str) -> Option<()>) -> Option<()> {
     let mut scanner = Scanner::new(text);
     scanner.list(b'[', b']', &mut |scanner| {
         let value = scanner.part(&mut |scanner| scanner.value(1))?;
@@ -45,9 +47,13 @@ pub fn array<'a>(text: &'a str, mut item: impl FnMut(&'a str) -> Option<()>) -> 
 
 /// What a string says. `None` for any other value, and for text that is not Unicode: a lone
 /// surrogate would turn into another character on its way.
-pub(crate) fn text(value: &str) -> Option<String> {
-    let mut rest = value.strip_prefix('"')?.strip_suffix('"')?.chars();
-    let mut out = String::with_capacity(value.len());
+pub(crate) fn text(value: &str) -> Option<Cow<'_, str>> {
+    let inside = value.strip_prefix('"')?.strip_suffix('"')?;
+    if !inside.bytes().any(|byte| byte == b'\\') {
+        return Some(Cow::Borrowed(inside));
+    }
+    let mut rest = inside.chars();
+    let mut out = String::with_capacity(inside.len());
     while let Some(char) = rest.next() {
         out.push(if char == '\\' {
             unescaped(&mut rest)?
@@ -55,7 +61,17 @@ pub(crate) fn text(value: &str) -> Option<String> {
             char
         });
     }
-    Some(out)
+    Some(Cow::Owned(out))
+}
+
+/// The texts in an array of strings. `None` for anything else.
+pub fn text_items(value: &str) -> Option<Vec<String>> {
+    let mut texts = Vec::new();
+    array(value, &mut |value| {
+        texts.push(text(value)?.into());
+        Some(())
+    })?;
+    Some(texts)
 }
 
 /// A whole number up to [`MAX_WHOLE`], written without fraction or exponent.

@@ -2,11 +2,18 @@
 
 use alloc::string::String;
 
+use crate::id::hex;
+
 /// JSON being written, object by object.
 #[derive(Debug, Default)]
 pub struct Writer(String);
 
 impl Writer {
+    /// Nothing so far.
+    pub const fn new() -> Self {
+        Self(String::new())
+    }
+
     /// The text of an object with these fields.
     pub fn of(fields: impl FnOnce(&mut Self)) -> String {
         let mut json = Self::default();
@@ -16,42 +23,49 @@ impl Writer {
 
     /// An object, as a value.
     pub fn object(&mut self, fields: impl FnOnce(&mut Self)) {
-        self.enclosed('{', fields, '}');
+        self.0.push('{');
+        fields(self);
+        self.0.push('}');
     }
 
     /// An array, as a value.
     pub fn items<T>(&mut self, items: impl IntoIterator<Item = T>, write: impl Fn(&mut Self, T)) {
-        self.enclosed(
-            '[',
-            |json| {
-                for item in items {
-                    json.separate();
-                    write(json, item);
-                }
-            },
-            ']',
-        );
+        self.0.push('[');
+        for item in items {
+            write(self.item(), item);
+        }
+        self.0.push(']');
+    }
+
+    /// Another item of an array. Its value comes next.
+    pub fn item(&mut self) -> &mut Self {
+        self.separate();
+        self
     }
 
     /// Text, as a value.
     pub fn quoted(&mut self, text: &str) {
         self.0.push('"');
-        for char in text.chars() {
-            match char {
-                '"' | '\\' => {
-                    self.0.push('\\');
-                    self.0.push(char);
-                }
-                '\0'..='\x1f' => {
-                    self.0.push_str("\\u00");
-                    self.0.push(if char < '\x10' { '0' } else { '1' });
-                    self.0
-                        .push(char::from(b"0123456789abcdef"[char as usize & 15]));
-                }
-                _ => self.0.push(char),
+        let mut from = 0;
+        for (at, byte) in text.bytes().enumerate() {
+            if byte < b' ' || byte == b'"' || byte == b'\\' {
+                self.raw(text.get(from..at).unwrap_or_default());
+                self.escaped(byte);
+                from = at + 1;
             }
         }
+        self.raw(text.get(from..).unwrap_or_default());
         self.0.push('"');
+    }
+
+    fn escaped(&mut self, byte: u8) {
+        if byte >= b' ' {
+            self.0.push('\\');
+            self.0.push(char::from(byte));
+        } else {
+            self.raw("\\u");
+            self.raw(&hex(&[0, byte]));
+        }
     }
 
     /// A number, as a value.
@@ -97,6 +111,13 @@ impl Writer {
         self.name(name).items(items, write);
     }
 
+    /// A field that is an array of the items in `items`.
+    pub fn list(&mut self, name: &str, items: &Self) {
+        self.name(name).0.push('[');
+        self.raw(&items.0);
+        self.0.push(']');
+    }
+
     /// A field that is an object.
     pub fn record(&mut self, name: &str, fields: impl FnOnce(&mut Self)) {
         self.name(name).object(fields);
@@ -136,14 +157,8 @@ impl Writer {
         self.name(name).truth(value);
     }
 
-    fn enclosed(&mut self, open: char, inner: impl FnOnce(&mut Self), close: char) {
-        self.0.push(open);
-        inner(self);
-        self.0.push(close);
-    }
-
     fn separate(&mut self) {
-        if !self.0.ends_with(['{', '[']) && !self.0.is_empty() {
+        if !matches!(self.0.as_bytes().last(), None | Some(b'{' | b'[')) {
             self.0.push(',');
         }
     }

@@ -45,7 +45,7 @@ impl Told {
         let (mut in_force, mut next, mut left) = (None, None, None);
         json::fields(text, &mut |name, value| {
             let layout = || -> Option<Layout> { json::text(value)?.parse().ok() };
-            match json::text(name)?.as_str() {
+            match &*json::text(name)? {
                 "inForce" => in_force = Some(layout()?),
                 "next" => next = Some(layout()?),
                 "inMs" => left = Some(Span::from_millis(json::whole(value)?)),

@@ -3,58 +3,53 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use super::wire::record;
 use crate::fence::{Fence, Revision};
 use crate::json::Json;
 use crate::name::{EntryName, HolderName, Key};
 
-record! {
-    /// The state of a key. No secrets: anybody who may look at the key may see it.
-    pub struct KeyState {
-        /// The key.
-        key: Key => Key,
-        /// Differs after every change but a renewal. That of a key of which the host knows nothing
-        /// is 0.
-        revision: Revision => Revision,
-        /// Who holds it, by slot.
-        holders: Vec<HolderState> => Holders,
-        /// How many wait for it.
-        waiters: u32 => Waiters,
-        /// That a work was finished and its result is kept.
-        done: Option<DoneState> => Done,
-    }
+/// The state of a key. No secrets: anybody who may look at the key may see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyState {
+    /// The key.
+    pub key: Key,
+    /// Differs after every change but a renewal. That of a key of which the host knows nothing is 0.
+    pub revision: Revision,
+    /// Who holds it, by slot.
+    pub holders: Vec<HolderState>,
+    /// How many wait for it.
+    pub waiters: u32,
+    /// That a work was finished and its result is kept.
+    pub done: Option<DoneState>,
 }
 
-record! {
-    /// A live grant.
-    pub struct HolderState {
-        /// Who holds the key.
-        holder: HolderName => Holder,
-        /// The grant's fence.
-        fence: Fence => Fence,
-        /// Its place among the key's holders, from zero.
-        slot: u32 => Slot,
-        /// The most holders that this one puts up with.
-        limit: u32 => Limit,
-        /// Time since the grant, in milliseconds.
-        age_ms: u64 => Age,
-        /// Time until the host frees the key unless it is renewed, in milliseconds.
-        remaining_ms: u64 => Remaining,
-        /// What the holder has set, by name.
-        entries: BTreeMap<EntryName, Json> => Entries,
-    }
+/// A live grant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HolderState {
+    /// Who holds the key.
+    pub holder: HolderName,
+    /// The grant's fence.
+    pub fence: Fence,
+    /// Its place among the key's holders, from zero.
+    pub slot: u32,
+    /// The most holders that this one puts up with.
+    pub limit: u32,
+    /// Time since the grant, in milliseconds.
+    pub age_ms: u64,
+    /// Time until the host frees the key unless it is renewed, in milliseconds.
+    pub remaining_ms: u64,
+    /// What the holder has set, by name.
+    pub entries: BTreeMap<EntryName, Json>,
 }
 
-record! {
-    /// A finished work.
-    pub struct DoneState {
-        /// The fence under which it was done.
-        fence: Fence => Fence,
-        /// Time since then, in milliseconds.
-        age_ms: u64 => Age,
-        /// How much longer its result is kept, in milliseconds.
-        remaining_ms: u64 => Remaining,
-    }
+/// A finished work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DoneState {
+    /// The fence under which it was done.
+    pub fence: Fence,
+    /// Time since then, in milliseconds.
+    pub age_ms: u64,
+    /// How much longer its result is kept, in milliseconds.
+    pub remaining_ms: u64,
 }
 
 impl KeyState {

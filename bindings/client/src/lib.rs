@@ -10,56 +10,43 @@ mod layout;
 mod record;
 mod settings;
 
+use alloc::string::String;
+
 use leasehold::clock::Clock;
-use leasehold::holder::{self, Delivery, Input, Seed, Ticket, TransportFailure};
-use leasehold::id::{AttemptId, LeaseId};
-use leasehold::protocol::wire::WireRequest;
-use leasehold::protocol::{Field, Invalid, Response};
+use leasehold::holder::{self, Delivery, Input, Ticket, TransportFailure};
+use leasehold::id::AttemptId;
+use leasehold::protocol::{Invalid, Response};
 use leasehold::time::Instant;
+use leasehold_records::complaint;
+use leasehold_records::number::span;
 use wasm_bindgen::prelude::*;
 
-use settings::Keeping;
-
-use leasehold_records::js::complaint;
-use leasehold_records::number::span;
-
-/// One lease at its holder, with the clock it decides by.
+/// One lease at its holder, with the clock it decides by. What a step comes to is a record in JSON.
 #[wasm_bindgen]
 pub struct Holder {
-    machine: holder::Holder,
+    machine: Result<holder::Holder, Invalid>,
     clock: Clock,
 }
 
 #[wasm_bindgen]
 impl Holder {
-    /// A holder that will acquire a lease, as an acquire in JSON asks for it.
-    pub fn acquire(request: &str, keeping: Keeping) -> Result<Holder, JsValue> {
-        let wire = WireRequest::from_json(request).map_err(complaint)?;
-        let config = settings::config(wire, &keeping).map_err(complaint)?;
-        holder::Holder::acquire(config, seed()?)
-            .map(Self::new)
-            .map_err(complaint)
-    }
-
-    /// A holder that will carry on the lease that is named in JSON, with its id and fence.
-    pub fn resume(request: &str, keeping: Keeping) -> Result<Holder, JsValue> {
-        let wire = WireRequest::from_json(request).map_err(complaint)?;
-        let lease = settings::credential(&wire).map_err(complaint)?;
-        let config = settings::config(wire, &keeping).map_err(complaint)?;
-        holder::Holder::resume(config, lease, seed()?)
-            .map(Self::new)
-            .map_err(complaint)
-    }
-
-    fn new(machine: holder::Holder) -> Self {
+    /// A holder for a lease that is to be had and kept as settings in JSON say. Whether they will do
+    /// tells `complaint`.
+    #[wasm_bindgen(constructor)]
+    pub fn new(settings: &str) -> Self {
         Self {
-            machine,
+            machine: settings::holder(settings),
             clock: Clock::new(),
         }
     }
 
+    /// What is wrong with the settings: then nothing can be done with this.
+    pub fn complaint(&self) -> Option<String> {
+        self.machine.as_ref().err().copied().map(complaint)
+    }
+
     /// Sends the first attempt.
-    pub fn start(&mut self, monotonic_ms: f64, wall_ms: f64) -> JsValue {
+    pub fn start(&mut self, monotonic_ms: f64, wall_ms: f64) -> String {
         self.step(monotonic_ms, wall_ms, Input::Start)
     }
 
@@ -70,9 +57,9 @@ impl Holder {
         wall_ms: f64,
         attempt: u32,
         response: &str,
-    ) -> JsValue {
+    ) -> String {
         let attempt = AttemptId(attempt);
-        let input = match Response::from_json(response) {
+        let input = match Response::from_json_to_holder(response) {
             Ok(response) => Input::Answered(attempt, response),
             Err(_) => Input::Failed(
                 attempt,
@@ -93,7 +80,7 @@ impl Holder {
         attempt: u32,
         never_delivered: bool,
         retry_after_ms: Option<f64>,
-    ) -> JsValue {
+    ) -> String {
         let failure = TransportFailure {
             delivery: if never_delivered {
                 Delivery::Never
@@ -111,89 +98,74 @@ impl Holder {
 
     /// Takes note that nothing of what an attempt has sent so far was carried out, and that it is
     /// about to be sent again.
-    pub fn resent(&mut self, monotonic_ms: f64, wall_ms: f64, attempt: u32) -> JsValue {
+    pub fn resent(&mut self, monotonic_ms: f64, wall_ms: f64, attempt: u32) -> String {
         self.step(monotonic_ms, wall_ms, Input::Resent(AttemptId(attempt)))
     }
 
     /// Does what is due.
-    pub fn wake(&mut self, monotonic_ms: f64, wall_ms: f64) -> JsValue {
+    pub fn wake(&mut self, monotonic_ms: f64, wall_ms: f64) -> String {
         self.step(monotonic_ms, wall_ms, Input::Wake)
     }
 
     /// Stops waiting for the grant.
-    pub fn cancel(&mut self, monotonic_ms: f64, wall_ms: f64) -> JsValue {
+    pub fn cancel(&mut self, monotonic_ms: f64, wall_ms: f64) -> String {
         self.step(monotonic_ms, wall_ms, Input::Cancel)
     }
 
     /// Stops renewing.
-    pub fn detach(&mut self, monotonic_ms: f64, wall_ms: f64) -> JsValue {
+    pub fn detach(&mut self, monotonic_ms: f64, wall_ms: f64) -> String {
         self.step(monotonic_ms, wall_ms, Input::Detach)
     }
 
-    /// Does what a request in JSON says with the lease. How it ended is told under the ticket.
-    pub fn ask(
-        &mut self,
-        monotonic_ms: f64,
-        wall_ms: f64,
-        ticket: u32,
-        request: &str,
-    ) -> Result<JsValue, JsValue> {
-        let next = LeaseId::from_bits(random()?);
-        let ask = settings::ask(request, next).map_err(complaint)?;
-        Ok(self.step(monotonic_ms, wall_ms, Input::Ask(Ticket(ticket), ask)))
+    /// Does what a request in JSON says with the lease, or says what is wrong with the request. How it
+    /// ended is told under the ticket.
+    pub fn ask(&mut self, monotonic_ms: f64, wall_ms: f64, ticket: u32, request: &str) -> String {
+        match settings::ask(request) {
+            Ok(ask) => self.step(monotonic_ms, wall_ms, Input::Ask(Ticket(ticket), ask)),
+            Err(invalid) => complaint(invalid),
+        }
     }
 
     /// How long the lease can be trusted from now on.
     #[wasm_bindgen(js_name = remainingMs)]
     pub fn remaining_ms(&mut self, monotonic_ms: f64, wall_ms: f64) -> f64 {
         let now = self.now(monotonic_ms, wall_ms);
-        self.machine.remaining(now).as_millis_floor() as f64
+        let machine = self.machine.as_ref();
+        machine.map_or(0, |machine| machine.remaining(now).as_millis_floor()) as f64
     }
 
     /// Whether the lease's term has run out without the machine having been told.
     #[wasm_bindgen(js_name = isOverdue)]
     pub fn is_overdue(&mut self, monotonic_ms: f64, wall_ms: f64) -> bool {
         let now = self.now(monotonic_ms, wall_ms);
-        self.machine.is_overdue(now)
+        let machine = self.machine.as_ref();
+        machine.is_ok_and(|machine| machine.is_overdue(now))
     }
 
     fn now(&mut self, monotonic_ms: f64, wall_ms: f64) -> Instant {
         self.clock.sample(span(monotonic_ms), span(wall_ms))
     }
 
-    fn step(&mut self, monotonic_ms: f64, wall_ms: f64, input: Input) -> JsValue {
+    fn step(&mut self, monotonic_ms: f64, wall_ms: f64, input: Input) -> String {
         let now = self.now(monotonic_ms, wall_ms);
-        self.machine.handle(now, input);
-        record::drain(&mut self.machine, now)
+        match &mut self.machine {
+            Ok(machine) => {
+                machine.handle(now, input);
+                record::drain(machine, now)
+            }
+            Err(invalid) => complaint(*invalid),
+        }
     }
 }
 
 /// Whether a text is an answer that a host can give.
 #[wasm_bindgen(js_name = isAnswer)]
 pub fn is_answer(response: &str) -> bool {
-    Response::from_json(response).is_ok()
+    Response::is_in(response)
 }
 
 /// How long the answer to one request may take, in milliseconds.
 #[wasm_bindgen(js_name = opTimeoutMs)]
 pub fn op_timeout_ms() -> f64 {
     holder::Config::OP_TIMEOUT.as_millis_ceil() as f64
-}
-
-fn seed() -> Result<Seed, JsValue> {
-    Ok(Seed {
-        ops: random()?,
-        leases: random()?,
-    })
-}
-
-fn random() -> Result<u128, JsValue> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).map_err(|_| {
-        complaint(Invalid::new(
-            Field::Request,
-            "needs crypto.getRandomValues, which is missing here",
-        ))
-    })?;
-    Ok(u128::from_ne_bytes(bytes))
 }

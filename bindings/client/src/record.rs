@@ -1,56 +1,44 @@
 //! The plain records that a step is told in.
 
-use alloc::vec::Vec;
+use alloc::string::String;
 
 use leasehold::fence::Fence;
 use leasehold::holder::{Done, Event, Failure, Holder, Output, Release, Send, Ticket};
-use leasehold::id::{AttemptId, LeaseId};
+use leasehold::id::LeaseId;
 use leasehold::json::{Json, Writer};
-use leasehold::protocol::Request;
-use leasehold::protocol::wire::WireRequest;
 use leasehold::time::{Instant, Span};
-use wasm_bindgen::JsValue;
-
-use leasehold_records::js;
 use leasehold_records::number::MAX_TIMER_MS;
 
 /// Everything the machine has to say, in one record.
-pub(crate) fn drain(machine: &mut Holder, now: Instant) -> JsValue {
-    let mut sends: Vec<Send> = Vec::new();
-    let mut drops: Vec<AttemptId> = Vec::new();
-    let mut events: Vec<Event> = Vec::new();
+pub(crate) fn drain(machine: &mut Holder, now: Instant) -> String {
+    let [mut sends, mut drops, mut events] = [const { Writer::new() }; 3];
     let mut wake = None;
     while let Some(output) = machine.poll_output() {
         match output {
-            Output::Drop(attempt) => drops.push(attempt),
-            Output::Event(event) => events.push(event),
-            Output::Send(send) => sends.push(send),
+            Output::Drop(attempt) => drops.item().digits(u64::from(attempt.0)),
+            Output::Event(told) => event(events.item(), &told),
+            Output::Send(send) => attempt(sends.item(), &send),
             Output::Wake { at, .. } => wake = Some(at),
         }
     }
-    let state = machine.state();
-    js::record(|json| {
-        json.text("state", state.name());
-        json.array("sends", &sends, |json, send| {
-            json.object(|json| {
-                attempt(json, send.attempt, &send.request, send.timeout, send.rebind);
-            });
-        });
-        json.array("drops", &drops, |json, attempt| {
-            json.digits(u64::from(attempt.0));
-        });
-        json.array("events", &events, event);
+    Writer::of(|json| {
+        json.text("state", machine.state().name());
+        json.list("sends", &sends);
+        json.list("drops", &drops);
+        json.list("events", &events);
         if let Some(at) = wake {
             json.number("wakeInMs", at.since(now).as_millis_ceil().min(MAX_TIMER_MS));
         }
     })
 }
 
-fn attempt(json: &mut Writer, attempt: AttemptId, request: &Request, timeout: Span, rebind: bool) {
-    json.number("attempt", u64::from(attempt.0));
-    json.record("request", |json| WireRequest::from(request).write(json));
-    json.number("timeoutMs", timeout.as_millis_ceil());
-    json.flag("rebind", rebind);
+fn attempt(json: &mut Writer, send: &Send) {
+    json.object(|json| {
+        json.number("attempt", u64::from(send.attempt.0));
+        json.record("request", |json| send.request.write(json));
+        json.number("timeoutMs", send.timeout.as_millis_ceil());
+        json.flag("rebind", send.rebind);
+    });
 }
 
 fn event(json: &mut Writer, event: &Event) {

@@ -1,96 +1,102 @@
-//! What the caller sets and asks for: a request of the protocol, without what the machine knows.
+//! What the caller sets and asks for: a request of the protocol, without what the machine knows and
+//! with what no host is told.
 
-use leasehold::holder::{Ask, Config, Schedule};
-use leasehold::id::LeaseId;
+use leasehold::fence::Fence;
+use leasehold::holder::{Ask, Config, Holder, Schedule, Seed};
 use leasehold::name::{EntryName, Key};
-use leasehold::protocol::wire::{Verb, WireRequest};
-use leasehold::protocol::{Credential, Field, Invalid, Limit, parse_keep, parse_ttl, parse_wait};
-use leasehold::time::Span;
-use leasehold_records::number::span;
-use wasm_bindgen::prelude::*;
+use leasehold::protocol::wire::{FieldSchema, Kind, Record, Verb, optional};
+use leasehold::protocol::{Credential, Field, Invalid, parse_keep, parse_ttl};
 
-/// How a lease is kept, which no host is told. Times are in milliseconds.
-#[wasm_bindgen]
-pub struct Keeping {
-    renewal: Option<Schedule>,
-    time_limit: Option<Span>,
-    max_hold: Option<Span>,
-}
+/// How a lease is to be had and kept. Times are in milliseconds.
+const SETTINGS: &[FieldSchema] = &[
+    optional(Field::Key, Kind::Text),
+    optional(Field::Holder, Kind::Name(256)),
+    // Of a lease that is carried on.
+    optional(Field::Lease, Kind::Id),
+    optional(Field::Fence, Kind::Decimal),
+    optional(Field::Ttl, Kind::WHOLE),
+    optional(Field::Wait, Kind::WHOLE),
+    optional(Field::Limit, Kind::WHOLE),
+    optional(Field::Steal, Kind::Flag),
+    optional(Field::Fingerprint, Kind::Name(128)),
+    optional(Field::Renews, Kind::Flag),
+    // Thousandths of the term.
+    optional(Field::T1, Kind::WHOLE),
+    optional(Field::T2, Kind::WHOLE),
+    optional(Field::Timeout, Kind::WHOLE),
+    optional(Field::MaxHold, Kind::WHOLE),
+    // From a cryptographic source: what ids of ops and of leases are counted up from.
+    optional(Field::Op, Kind::Id),
+    optional(Field::ToLease, Kind::Id),
+];
 
-#[wasm_bindgen]
-impl Keeping {
-    /// To renew by itself or not; when, in parts of the term; limits of the call and of the hold.
-    #[wasm_bindgen(constructor)]
-    pub fn new(
-        renews: bool,
-        t1: Option<f64>,
-        t2: Option<f64>,
-        timeout_ms: Option<f64>,
-        max_hold_ms: Option<f64>,
-    ) -> Self {
-        let thousandths = |part: f64| (part * 1_000.0) as u16;
-        let schedule = Schedule {
-            t1: t1.map_or(Schedule::DEFAULT.t1, thousandths),
-            t2: t2.map(thousandths),
-        };
-        Self {
-            renewal: renews.then_some(schedule),
-            time_limit: timeout_ms.map(span),
-            max_hold: max_hold_ms.map(span),
-        }
+/// Something to be done with a lease.
+const ASKED: &[FieldSchema] = &[
+    optional(Field::Operation, Kind::Word(Verb::WORDS)),
+    optional(Field::Ttl, Kind::WHOLE),
+    optional(Field::ToHolder, Kind::Name(256)),
+    // From a cryptographic source.
+    optional(Field::ToLease, Kind::Id),
+    optional(Field::Name, Kind::Text),
+    optional(Field::Value, Kind::JsonText),
+    optional(Field::Result, Kind::JsonText),
+    optional(Field::Keep, Kind::WHOLE),
+];
+
+/// The machine for a lease that is to be had: acquired, or carried on if it is named.
+pub(crate) fn holder(settings: &str) -> Result<Holder, Invalid> {
+    let record = Record::read(settings, SETTINGS)?;
+    let key = Key::parse(&record.given(Record::text, Field::Key)?)?;
+    let holder = record.given(Record::holder, Field::Holder)?;
+    let mut config = Config::new(key, holder, record.ttl()?);
+    config.wait = record.wait()?;
+    config.limit = record.limit()?;
+    config.steal = record.flag(Field::Steal);
+    config.fingerprint = record.fingerprint()?;
+    let usual = Config::usual_time_limit(config.wait);
+    config.time_limit = record.span(Field::Timeout).or(usual);
+    config.max_hold = record.span(Field::MaxHold);
+    let thousandths = |field| record.whole(field).map(|part| part as u16);
+    config.renewal = record.flag(Field::Renews).then(|| Schedule {
+        t1: thousandths(Field::T1).unwrap_or(Schedule::DEFAULT.t1),
+        t2: thousandths(Field::T2),
+    });
+    let seed = Seed {
+        ops: record.given(Record::id, Field::Op)?,
+        leases: record.given(Record::id, Field::ToLease)?,
+    };
+    if !record.has(Field::Lease) {
+        return Holder::acquire(config, seed);
     }
+    let lease = Credential {
+        lease: record.lease(Field::Lease)?,
+        fence: Some(Fence::from_value(
+            record.given(Record::decimal, Field::Fence)?,
+        )),
+    };
+    Holder::resume(config, lease, seed)
 }
 
-/// A lease that is to be had: an acquire, or a transfer's successor.
-pub(crate) fn config(wire: WireRequest, keeping: &Keeping) -> Result<Config, Invalid> {
-    let key = Key::parse(&required(wire.key, Field::Key)?)?;
-    let holder = required(wire.holder, Field::Holder)?;
-    let mut config = Config::new(key, holder, ttl(wire.ttl_ms)?);
-    config.wait = parse_wait(wire.wait_ms.unwrap_or_default())?;
-    config.limit = Limit::parse(wire.limit.unwrap_or(1))?;
-    config.steal = wire.steal;
-    config.fingerprint = wire.fingerprint;
-    config.time_limit = keeping.time_limit.or(Config::usual_time_limit(config.wait));
-    config.max_hold = keeping.max_hold;
-    config.renewal = keeping.renewal;
-    Ok(config)
-}
-
-pub(crate) fn credential(wire: &WireRequest) -> Result<Credential, Invalid> {
-    Ok(Credential {
-        lease: required(wire.lease, Field::Lease)?,
-        fence: Some(required(wire.fence, Field::Fence)?),
-    })
-}
-
-/// Something to be done with the lease. A successor's lease gets the id `next`.
-pub(crate) fn ask(text: &str, next: LeaseId) -> Result<Ask, Invalid> {
-    let wire = WireRequest::from_json(text)?;
-    Ok(match wire.operation {
+/// What is to be done with the lease.
+pub(crate) fn ask(text: &str) -> Result<Ask, Invalid> {
+    let record = Record::read(text, ASKED)?;
+    Ok(match record.verb() {
         Some(Verb::Entry) => Ask::Entry {
-            name: EntryName::parse(&required(wire.name, Field::Name)?)?,
-            value: wire.value.map(|json| json.0),
+            name: EntryName::parse(&record.given(Record::text, Field::Name)?)?,
+            value: record.json(Field::Value),
         },
         Some(Verb::Finish) => Ask::Finish {
-            result: required(wire.result, Field::Result)?.0,
-            keep: parse_keep(wire.keep_ms.unwrap_or_default())?,
+            result: record.given(Record::json, Field::Result)?,
+            keep: parse_keep(record.given(Record::whole, Field::Keep)?)?,
         },
         Some(Verb::Release) => Ask::Release,
-        Some(Verb::Renew) => Ask::Renew(wire.ttl_ms.map(parse_ttl).transpose()?),
+        Some(Verb::Renew) => Ask::Renew(record.whole(Field::Ttl).map(parse_ttl).transpose()?),
         Some(Verb::Transfer) => Ask::Transfer {
-            successor: required(wire.to_holder, Field::ToHolder)?,
-            lease: next,
-            ttl: ttl(wire.ttl_ms)?,
+            successor: record.given(Record::holder, Field::ToHolder)?,
+            lease: record.lease(Field::ToLease)?,
+            ttl: record.ttl()?,
         },
         Some(Verb::Verify) => Ask::Verify,
         _ => return Err(Invalid::new(Field::Operation, "must be one on a lease")),
     })
-}
-
-fn ttl(millis: Option<u64>) -> Result<Span, Invalid> {
-    parse_ttl(millis.unwrap_or_default())
-}
-
-fn required<T>(value: Option<T>, field: Field) -> Result<T, Invalid> {
-    value.ok_or(Invalid::new(field, "must be given"))
 }

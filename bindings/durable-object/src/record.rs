@@ -2,7 +2,6 @@
 
 use leasehold::host::ReplyTo;
 use leasehold::json::Writer;
-use leasehold::protocol::wire::{WireRequest, WireResponse};
 use leasehold::protocol::{Refusal, Request, Response};
 use leasehold::time::Span;
 
@@ -40,7 +39,7 @@ impl Step {
             json.array("replies", self.replies, |json, (ReplyTo(to), reply)| {
                 json.object(|json| {
                     json.number("to", to);
-                    json.record("response", |json| WireResponse::from(reply).write(json));
+                    json.record("response", |json| reply.write(json));
                 });
             });
             if self.ask {
@@ -61,7 +60,7 @@ impl Step {
 /// A field `request`, or `refused`.
 pub(crate) fn write_request(json: &mut Writer, request: Result<Request, Refusal>) {
     match request {
-        Ok(request) => json.record("request", |json| WireRequest::from(&request).write(json)),
+        Ok(request) => json.record("request", |json| request.write(json)),
         Err(refusal) => write_refused(json, refusal),
     }
 }
@@ -69,6 +68,6 @@ pub(crate) fn write_request(json: &mut Writer, request: Result<Request, Refusal>
 /// A field `refused`.
 pub(crate) fn write_refused(json: &mut Writer, refusal: Refusal) {
     json.record("refused", |json| {
-        WireResponse::from(Response::Refused(refusal)).write(json);
+        Response::Refused(refusal).write(json);
     });
 }

@@ -9,7 +9,6 @@ use alloc::vec::Vec;
 
 use leasehold::host::{Host, HostConfig, HostInput, HostOutput, ReplyTo};
 use leasehold::json::Writer;
-use leasehold::protocol::wire::WireResponse;
 use leasehold::protocol::{Call, Response};
 use leasehold::time::Instant;
 use leasehold_records::number::{MAX_TIMER_MS, span};
@@ -80,7 +79,7 @@ impl MemoryHost {
             json.array("replies", replies, |json, (to, response)| {
                 json.object(|json| {
                     json.number("to", to.0);
-                    json.record("response", |json| WireResponse::from(response).write(json));
+                    json.record("response", |json| response.write(json));
                 });
             });
             if let Some(alarm) = self.alarm {

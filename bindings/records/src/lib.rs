@@ -3,7 +3,19 @@
 
 extern crate alloc;
 
-pub mod js;
 pub mod number;
 #[cfg(all(target_arch = "wasm32", feature = "runtime"))]
 mod runtime;
+
+use alloc::string::String;
+
+use leasehold::json::Writer;
+use leasehold::protocol::Invalid;
+
+/// What is wrong with an argument, as a record in JSON.
+pub fn complaint(invalid: Invalid) -> String {
+    Writer::of(|json| {
+        json.text("field", invalid.field.name());
+        json.text("message", invalid.expected);
+    })
+}

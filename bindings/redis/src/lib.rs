@@ -5,61 +5,69 @@
 extern crate alloc;
 
 use alloc::string::String;
-use alloc::vec::Vec;
 
-use leasehold::protocol::wire::WireResponse;
-use leasehold::protocol::{self, Response};
+use leasehold::json::{Writer, text_items};
+use leasehold::protocol::{self, Invalid, Response};
 use leasehold::redis::{self, Prefix, Reply, Step};
 use leasehold::time::Instant;
-use leasehold_records::js::{complaint, record};
 use leasehold_records::number::span;
 use wasm_bindgen::prelude::*;
 
-/// One request on its way to a Redis and back.
+/// One request on its way to a Redis and back. What is to be done next is a record in JSON.
 #[wasm_bindgen]
 pub struct RedisCall {
-    call: redis::Call,
+    call: Result<redis::Call, Invalid>,
 }
 
 #[wasm_bindgen]
 impl RedisCall {
     /// A call for a request as JSON, under this prefix. `keyLocking` as the last call left it, or true.
-    ///
-    /// Throws the step that answers a request no host would accept.
     #[wasm_bindgen(constructor)]
-    pub fn new(request: &str, prefix: &str, key_locking: bool) -> Result<RedisCall, JsValue> {
-        let asked = protocol::Call::from_json(request)
-            .map_err(|invalid| step(Step::Done(Response::Refused(invalid.into()))))?;
-        let prefix = Prefix::parse(prefix).map_err(complaint)?;
-        Ok(Self {
-            call: redis::Call::new(&prefix, asked, key_locking),
-        })
+    pub fn new(request: &str, prefix: &str, key_locking: bool) -> Self {
+        let call = || {
+            let asked = protocol::Call::from_json(request)?;
+            Ok(redis::Call::new(
+                &Prefix::parse(prefix)?,
+                asked,
+                key_locking,
+            ))
+        };
+        Self { call: call() }
     }
 
     /// Whether the server knows the key-locking flag, as far as this call has found out.
     #[wasm_bindgen(getter, js_name = keyLocking)]
     pub fn key_locking(&self) -> bool {
-        self.call.key_locking()
+        self.call.as_ref().is_ok_and(redis::Call::key_locking)
     }
 
     /// The next command: at the start, and after a rest.
-    pub fn poll(&mut self, now_ms: f64) -> JsValue {
-        step(self.call.poll(instant(now_ms)))
+    pub fn poll(&mut self, now_ms: f64) -> String {
+        self.step(|call| call.poll(instant(now_ms)))
     }
 
     /// What to do instead of resting on: another call with the same op is under way.
-    pub fn superseded(&mut self, now_ms: f64) -> JsValue {
-        step(self.call.superseded(instant(now_ms)))
+    pub fn superseded(&mut self, now_ms: f64) -> String {
+        self.step(|call| call.superseded(instant(now_ms)))
     }
 
-    /// Takes the words of a reply.
-    pub fn replied(&mut self, now_ms: f64, words: Vec<String>) -> JsValue {
-        step(self.call.replied(instant(now_ms), &Reply::Words(words)))
+    /// Takes the words of a reply, as a list in JSON.
+    pub fn replied(&mut self, now_ms: f64, words: &str) -> String {
+        let words = Reply::Words(text_items(words).unwrap_or_default());
+        self.step(|call| call.replied(instant(now_ms), &words))
     }
 
     /// Takes the server's error.
-    pub fn refused(&mut self, now_ms: f64, error: String) -> JsValue {
-        step(self.call.replied(instant(now_ms), &Reply::Error(error)))
+    pub fn refused(&mut self, now_ms: f64, error: String) -> String {
+        self.step(|call| call.replied(instant(now_ms), &Reply::Error(error)))
+    }
+
+    /// A request that no host would accept is answered at once.
+    fn step(&mut self, next: impl FnOnce(&mut redis::Call) -> Step) -> String {
+        written(match &mut self.call {
+            Ok(call) => next(call),
+            Err(invalid) => Step::Done(Response::Refused((*invalid).into())),
+        })
     }
 }
 
@@ -67,11 +75,11 @@ fn instant(millis: f64) -> Instant {
     Instant::ZERO + span(millis)
 }
 
-fn step(step: Step) -> JsValue {
-    record(|json| match step {
+fn written(step: Step) -> String {
+    Writer::of(|json| match step {
         Step::Done(response) => {
             json.text("type", "done");
-            json.record("response", |json| WireResponse::from(response).write(json));
+            json.record("response", |json| response.write(json));
         }
         Step::Failed => json.text("type", "failed"),
         Step::Rest { gap, channel } => {

@@ -135,15 +135,14 @@ class RedisHost implements LeaseBackend {
     if (!this.#keeps && request.operation === "acquire") {
       await this.#refuseEviction(signal);
     }
-    const begun = this.#begin(request);
-    if (!(begun instanceof RedisCall)) return begun.response;
+    const begun = new RedisCall(JSON.stringify(request), this.#prefix, this.#keyLocking);
     const waker = new Waker(this.#connection, signal, clock);
     const { op } = request;
     // Of several calls with one op only the newest is to ask on.
     this.#wakers.get(op)?.supersede();
     this.#wakers.set(op, waker);
     try {
-      let step: Step = begun.poll(clock.monotonic());
+      let step: Step = JSON.parse(begun.poll(clock.monotonic()));
       for (;;) {
         switch (step.type) {
           case "done":
@@ -152,9 +151,11 @@ class RedisHost implements LeaseBackend {
             throw unclear(step.word);
           case "rest":
             await waker.rest(step.gapMs, step.channel);
-            step = waker.isSuperseded
-              ? begun.superseded(clock.monotonic())
-              : begun.poll(clock.monotonic());
+            step = JSON.parse(
+              waker.isSuperseded
+                ? begun.superseded(clock.monotonic())
+                : begun.poll(clock.monotonic()),
+            );
             break;
           case "send":
             if (step.afresh) resending?.();
@@ -189,14 +190,6 @@ class RedisHost implements LeaseBackend {
     this.#keeps = true;
   }
 
-  #begin(request: WireRequest): RedisCall | Extract<Step, { type: "done" }> {
-    try {
-      return new RedisCall(JSON.stringify(request), this.#prefix, this.#keyLocking);
-    } catch (refused) {
-      return refused as Extract<Step, { type: "done" }>;
-    }
-  }
-
   async #exchange(
     call: RedisCall,
     { command, timeoutMs }: Extract<Step, { type: "send" }>,
@@ -212,7 +205,7 @@ class RedisHost implements LeaseBackend {
     } catch (error) {
       if (BackendError.is(error)) throw error;
       if (isServersWord(error)) {
-        const step = call.refused(clock.monotonic(), error.message) as Step;
+        const step: Step = JSON.parse(call.refused(clock.monotonic(), error.message));
         const [word = ""] = error.message.split(" ", 1);
         return step.type === "failed" ? { ...step, word } : step;
       }
@@ -221,7 +214,7 @@ class RedisHost implements LeaseBackend {
       clock.clearTimeout(timer);
       unlink();
     }
-    return call.replied(clock.monotonic(), words(reply));
+    return JSON.parse(call.replied(clock.monotonic(), JSON.stringify(words(reply))));
   }
 }
 

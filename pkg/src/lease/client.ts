@@ -1,4 +1,4 @@
-import { Holder, Keeping } from "#client-wasm";
+import { Holder } from "#client-wasm";
 import { acquireAll, type LeaseSet } from "../coordination/lease-set.js";
 import {
   ACQUIRE,
@@ -23,12 +23,13 @@ import { callListener } from "./call-listener.js";
 import { argument, callback, optionsOf } from "./check.js";
 import { systemClock } from "./clock.js";
 import { closeAll, closed } from "./close.js";
-import { checked, LeaseError, withStack } from "./errors.js";
+import { invalid, LeaseError, withStack } from "./errors.js";
 import { type LeaseHandle, parseHandle } from "./handle.js";
 import { isFree, type KeyState, keyStateOf } from "./key-state.js";
 import type { Lease } from "./lease.js";
 import { NamedLeases } from "./named.js";
 import { type Question, Questions, unreadable } from "./questions.js";
+import { randomId } from "./random-id.js";
 import { backendOf } from "./recognise.js";
 import type { Released } from "./released.js";
 import { type RunArguments, run } from "./run.js";
@@ -186,9 +187,7 @@ export class LeaseClient implements AsyncDisposable {
     this.#questions.assertOpen();
     const { id: lease, fence, ...terms } = parseHandle(handle);
     const { signal, timeoutMs } = optionsOf(LIMITS, options);
-    const request = JSON.stringify({ ...terms, lease, fence });
-    const keeping = () => new Keeping(true, undefined, undefined, timeoutMs);
-    const machine = checked(() => Holder.resume(request, keeping()));
+    const machine = holderOf({ ...terms, lease, fence, renews: true, timeoutMs });
     return await this.#sought(new Session(this.#env, machine, terms), signal);
   }
 
@@ -309,13 +308,13 @@ export class LeaseClient implements AsyncDisposable {
       const own = [...this.#env.held].find((session) => session.isSharedBy(terms));
       if (own !== undefined) return own.share();
     }
-    const request = { ...terms, waitMs, steal, fingerprint };
-    const machine = checked(() =>
-      Holder.acquire(
-        JSON.stringify(request),
-        new Keeping(renew === "auto", t1, t2, timeoutMs, maxHoldMs),
-      ),
-    );
+    const machine = holderOf({
+      ...terms,
+      ...{ waitMs, steal, fingerprint, timeoutMs, maxHoldMs },
+      renews: renew === "auto",
+      t1: thousandths(t1),
+      t2: thousandths(t2),
+    });
     return await this.#sought(new Session(this.#env, machine, terms), signal);
   }
 
@@ -366,6 +365,22 @@ export class LeaseClient implements AsyncDisposable {
   async #asked(question: Question, limits: CallLimits): Promise<WireResponse> {
     return await this.#settled(this.#questions.ask(question, limits));
   }
+}
+
+/** The machine for a lease: `bindings/client/src/settings.rs` has what can be set. */
+function holderOf(settings: object): Holder {
+  const machine = new Holder(
+    JSON.stringify({ ...settings, op: randomId(), toLease: randomId() }),
+  );
+  const complaint = machine.complaint();
+  if (complaint === undefined) return machine;
+  machine.free();
+  const { field, message } = JSON.parse(complaint);
+  throw invalid(field, message);
+}
+
+function thousandths(part: number | undefined): number | undefined {
+  return part === undefined ? undefined : Math.trunc(part * 1_000);
 }
 
 /** Has the invocation wait. A `waitUntil` that has lost its context is as good as none given. */

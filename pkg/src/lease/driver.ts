@@ -2,9 +2,9 @@ import type { Holder } from "#client-wasm";
 import { Attempts } from "./attempts.js";
 import type { LeaseBackend } from "./backend.js";
 import { type Clock, unref } from "./clock.js";
-import { type BackendError, checked, type Failure, LeaseError } from "./errors.js";
+import { type BackendError, type Failure, invalid, LeaseError } from "./errors.js";
 import { failureOf } from "./failure.js";
-import type { OutputEvent, OutputState, Outputs, Settled } from "./outputs.js";
+import type { Complaint, OutputEvent, OutputState, Outputs, Settled } from "./outputs.js";
 import { Tickets } from "./tickets.js";
 
 /** Where a driver finds its host and its time. */
@@ -31,13 +31,14 @@ export interface Asked {
   readonly operation: "entry" | "finish" | "release" | "renew" | "transfer" | "verify";
   readonly ttlMs?: number | undefined;
   readonly toHolder?: string;
+  readonly toLease?: string;
   readonly name?: string;
   readonly value?: string | undefined;
   readonly result?: string;
   readonly keepMs?: number;
 }
 
-type Input = (machine: Holder, ...now: [monotonicMs: number, wallMs: number]) => Outputs;
+type Input = (machine: Holder, ...now: [monotonicMs: number, wallMs: number]) => string;
 
 const BROKEN = { code: "UNAVAILABLE", reason: "internal-error" } as const;
 
@@ -109,7 +110,9 @@ export class Driver {
 
   #run(machine: Holder, input: Input): Outputs {
     try {
-      return checked(() => input(machine, ...this.#now()));
+      const told: Outputs | Complaint = JSON.parse(input(machine, ...this.#now()));
+      if ("field" in told) throw invalid(told.field, told.message);
+      return told;
     } catch (error) {
       if (error instanceof LeaseError) {
         throw error;

@@ -221,25 +221,9 @@ function other(reason: string): string {
   return reason === "own-lease" ? "this very client" : "another holder";
 }
 
-/** Runs what may throw the core's record of a bad argument, and throws `INVALID` instead. */
-export function checked<T>(call: () => T): T {
-  try {
-    return call();
-  } catch (error) {
-    if (isInvalid(error)) {
-      throw invalid(error.field, error.message);
-    }
-    throw error;
-  }
-}
-
 /** The error for a bad argument. */
 export function invalid(name: string, expected: string, cause?: unknown): LeaseError {
   return new LeaseError("INVALID", `${name} ${expected}`, { reason: name, cause });
-}
-
-function isInvalid(error: unknown): error is { field: string; message: string } {
-  return typeof error === "object" && error !== null && "field" in error && "message" in error;
 }
 
 /**

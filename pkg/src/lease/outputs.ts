@@ -14,6 +14,12 @@ export interface Outputs {
   readonly wakeInMs?: number;
 }
 
+/** What the core says of an argument that it can't use. */
+export interface Complaint {
+  readonly field: string;
+  readonly message: string;
+}
+
 /** One attempt to be made. */
 export interface Send {
   readonly attempt: number;

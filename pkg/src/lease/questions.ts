@@ -3,7 +3,7 @@ import { ask } from "./ask.js";
 import type { Capabilities, LeaseBackend, WireRequest, WireResponse } from "./backend.js";
 import type { Clock } from "./clock.js";
 import { BackendError, type Failure, type LeaseError, toLeaseError, withStack } from "./errors.js";
-import { hex } from "./hex.js";
+import { randomId } from "./random-id.js";
 import { type CallLimits, limited } from "./waiting.js";
 
 /** A request but for what is the same in all of them. */
@@ -46,7 +46,7 @@ export class Questions {
     this.assertOpen();
     const { key, waitMs = 0 } = question;
     const timeoutMs = limits.timeoutMs ?? waitMs + opTimeoutMs();
-    const request: WireRequest = { v: 1, ...question, op: randomOp() };
+    const request: WireRequest = { v: 1, ...question, op: randomId() };
     const controller = new AbortController();
     const attempt = {
       signal: controller.signal,
@@ -97,10 +97,6 @@ const NO_ANSWER = { code: "UNAVAILABLE", reason: "no-answer" } as const;
 /** The error for an answer to something else. */
 export function unreadable(key: string): LeaseError {
   return toLeaseError({ code: "UNAVAILABLE", reason: "unreadable-answer" }, { key });
-}
-
-function randomOp(): string {
-  return hex(crypto.getRandomValues(new Uint8Array(16)));
 }
 
 /** The backend's own code may listen. */

@@ -8,6 +8,7 @@ import type { LeaseEvent } from "./events.js";
 import type { LeaseHandle } from "./handle.js";
 import { Lease } from "./lease.js";
 import type { OutputEvent, OutputState, Refusal, Settled } from "./outputs.js";
+import { randomId } from "./random-id.js";
 import { done } from "./run-once.js";
 import type { LeaseState, ReleaseResult } from "./state.js";
 import { type CallLimits, limited } from "./waiting.js";
@@ -226,7 +227,10 @@ export class Session {
     this.#assertUnshared();
     let transferred: Promise<LeaseHandle> | undefined;
     const transfer = async () => {
-      const done = await this.#settled({ operation: "transfer", toHolder, ttlMs });
+      const done = await this.#settled({
+        operation: "transfer",
+        ...{ toHolder, toLease: randomId(), ttlMs },
+      });
       const { holder = "", lease: id = "", fence = "" } = done;
       return this.#handleOf({ holder, id, fence, ttlMs });
     };

@@ -1,148 +1,139 @@
-//! Flat records: their fields stand once, and everything that reads, writes or describes them comes
-//! from that.
+//! A record as it stands in a text.
 
-use super::value::{FieldSchema, Slot};
+use alloc::borrow::Cow;
+
+use super::schema::FieldSchema;
+use crate::decimal;
+use crate::id::from_hex;
 use crate::invalid::{Field, Invalid};
-use crate::json::{self, Writer};
+use crate::json::{self, Json};
+use crate::name::HolderName;
+use crate::time::Span;
 
-/// A record as it stands in JSON.
-pub(crate) trait Record: Sized {
-    /// Its fields, in the order in which they are read and written.
-    const SCHEMA: &'static [FieldSchema];
-
-    /// The record whose fields have these values.
-    fn from_values<'a>(values: impl FnMut() -> Option<&'a str>) -> Result<Self, Invalid>;
-
-    /// Writes the fields that are there.
-    fn write(&self, json: &mut Writer);
+/// A record in a JSON text, whose fields are what its table says.
+#[derive(Debug)]
+pub struct Record<'a> {
+    schema: &'static [FieldSchema],
+    /// The value of each field that is there, where it stands in the text.
+    values: [Option<&'a str>; Field::ALL.len()],
 }
 
-/// A record with its reader, its writer and its description. The first field that is wrong, in the
-/// order of the definition, is the one that is named.
-macro_rules! record {
-    (
-        $(#[$doc:meta])*
-        pub struct $name:ident {
-            $($(#[$field_doc:meta])* $field:ident: $type:ty => $label:ident,)+
-        }
-    ) => {
-        #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        $(#[$doc])*
-        pub struct $name {
-            $(
-                $(#[$field_doc])*
-                #[serde(skip_serializing_if = "crate::protocol::wire::value::Slot::is_absent")]
-                pub $field: $type,
-            )+
-        }
-
-        impl $crate::protocol::wire::record::Record for $name {
-            const SCHEMA: &'static [$crate::protocol::wire::value::FieldSchema] = &[$(
-                $crate::protocol::wire::value::FieldSchema {
-                    field: crate::invalid::Field::$label,
-                    kind: <$type as $crate::protocol::wire::value::Slot>::KIND,
-                    required: <$type as $crate::protocol::wire::value::Slot>::REQUIRED,
-                },
-            )+];
-
-            fn from_values<'a>(
-                mut values: impl FnMut() -> Option<&'a str>,
-            ) -> Result<Self, crate::invalid::Invalid> {
-                Ok(Self {
-                    $($field: $crate::protocol::wire::record::take(values(), crate::invalid::Field::$label)?,)+
-                })
+impl<'a> Record<'a> {
+    /// The record in a text. Fields that are not known are skipped; `null` is not the same as absent,
+    /// but of the wrong kind.
+    ///
+    /// # Errors
+    /// [`Invalid`] naming a field that is given twice, or the first in the table that is of the wrong
+    /// kind or missing.
+    pub fn read(text: &'a str, schema: &'static [FieldSchema]) -> Result<Self, Invalid> {
+        let mut values = [None; Field::ALL.len()];
+        let mut twice = None;
+        let read = json::fields(text, &mut |name, value| {
+            let name = json::text(name);
+            let known = schema
+                .iter()
+                .find(|known| name.as_deref() == Some(known.field.name()));
+            if let Some(FieldSchema { field, .. }) = known
+                && values.get_mut(*field as usize)?.replace(value).is_some()
+            {
+                twice = Some(*field);
             }
-
-            fn write(&self, json: &mut crate::json::Writer) {
-                $($crate::protocol::wire::record::put(json, crate::invalid::Field::$label, &self.$field);)+
-            }
+            Some(())
+        });
+        if read.is_none() {
+            return Err(Invalid::new(Field::Request, "must be one JSON object"));
         }
-
-        impl $crate::protocol::wire::value::Value for $name {
-            const KIND: $crate::protocol::wire::value::Kind =
-                $crate::protocol::wire::value::Kind::Record(
-                    <Self as $crate::protocol::wire::record::Record>::SCHEMA,
-                );
-            const EXPECTED: &'static str = "must be a record of the protocol";
-
-            fn read(value: &str) -> Option<Self> {
-                $crate::protocol::wire::record::read(value).ok()
-            }
-
-            fn write(&self, json: &mut $crate::json::Writer) {
-                json.object(|json| $crate::protocol::wire::record::Record::write(self, json));
-            }
+        if let Some(twice) = twice {
+            return Err(Invalid::new(twice, "must be given only once"));
         }
-
-        impl $name {
-            /// The record's fields.
-            pub const SCHEMA: &'static [$crate::protocol::wire::value::FieldSchema] =
-                <Self as $crate::protocol::wire::record::Record>::SCHEMA;
-
-            /// The record in a JSON text. Fields that are not known are skipped; `null` is not the
-            /// same as absent, but of the wrong type.
-            ///
-            /// # Errors
-            /// [`crate::invalid::Invalid`] naming the first field that is of the wrong type or
-            /// given twice.
-            pub fn from_json(text: &str) -> Result<Self, crate::invalid::Invalid> {
-                $crate::protocol::wire::record::read(text)
-            }
-
-            /// Writes the record's fields.
-            pub fn write(&self, json: &mut crate::json::Writer) {
-                $crate::protocol::wire::record::Record::write(self, json);
-            }
+        let record = Self { schema, values };
+        let wrong = schema.iter().find(|known| {
+            !record
+                .value(known.field)
+                .map_or(!known.required, |value| known.kind.fits(value))
+        });
+        match wrong {
+            Some(known) => Err(record.invalid(known.field)),
+            None => Ok(record),
         }
-    };
-}
-
-pub(crate) use record;
-
-/// More fields than any record has.
-const MAX_FIELDS: usize = 32;
-
-pub(crate) fn read<T: Record>(text: &str) -> Result<T, Invalid> {
-    let mut values = [None; MAX_FIELDS];
-    split(text, T::SCHEMA, &mut values)?;
-    let mut values = values.into_iter();
-    T::from_values(|| values.next().flatten())
-}
-
-/// Finds the value of each field.
-fn split<'a>(
-    text: &'a str,
-    schema: &[FieldSchema],
-    values: &mut [Option<&'a str>],
-) -> Result<(), Invalid> {
-    let mut twice = None;
-    let read = json::fields(text, &mut |name, value| {
-        let name = json::text(name);
-        let index = schema
-            .iter()
-            .position(|known| name.as_deref() == Some(known.field.name()));
-        if let Some(index) = index
-            && values.get_mut(index)?.replace(value).is_some()
-        {
-            twice = schema.get(index);
-        }
-        Some(())
-    });
-    if read.is_none() {
-        return Err(Invalid::new(Field::Request, "must be one JSON object"));
     }
-    twice.map_or(Ok(()), |twice| {
-        Err(Invalid::new(twice.field, "must be given only once"))
-    })
-}
 
-pub(crate) fn take<T: Slot>(value: Option<&str>, field: Field) -> Result<T, Invalid> {
-    T::take(value).map_err(|expected| Invalid::new(field, expected))
-}
+    /// What `get` gets of a field that the operation can't do without.
+    ///
+    /// # Errors
+    /// [`Invalid`] saying what it must be.
+    pub fn given<T>(
+        &self,
+        get: impl FnOnce(&Self, Field) -> Option<T>,
+        field: Field,
+    ) -> Result<T, Invalid> {
+        get(self, field).ok_or_else(|| self.invalid(field))
+    }
 
-pub(crate) fn put<T: Slot>(json: &mut Writer, field: Field, value: &T) {
-    if !value.is_absent() {
-        value.write(json.name(field.name()));
+    fn invalid(&self, field: Field) -> Invalid {
+        let known = self.schema.iter().find(|known| known.field == field);
+        Invalid::new(
+            field,
+            known.map_or("must be given", |known| known.kind.expected()),
+        )
+    }
+
+    fn value(&self, field: Field) -> Option<&'a str> {
+        self.values.get(field as usize).copied().flatten()
+    }
+
+    /// Whether the field is there.
+    pub fn has(&self, field: Field) -> bool {
+        self.value(field).is_some()
+    }
+
+    /// A flag; false where it is absent.
+    pub fn flag(&self, field: Field) -> bool {
+        self.value(field) == Some("true")
+    }
+
+    /// A number.
+    pub fn whole(&self, field: Field) -> Option<u64> {
+        json::whole(self.value(field)?)
+    }
+
+    /// A count; none where it is absent.
+    pub fn count(&self, field: Field) -> u32 {
+        self.whole(field).unwrap_or_default() as u32
+    }
+
+    /// A number of milliseconds.
+    pub fn span(&self, field: Field) -> Option<Span> {
+        self.whole(field).map(Span::from_millis)
+    }
+
+    /// What a string says.
+    pub fn text(&self, field: Field) -> Option<Cow<'a, str>> {
+        json::text(self.value(field)?)
+    }
+
+    /// The number in a string.
+    pub fn decimal(&self, field: Field) -> Option<u64> {
+        decimal::parse(&self.text(field)?).ok()
+    }
+
+    /// The 128 bits of an id.
+    pub fn id(&self, field: Field) -> Option<u128> {
+        from_hex(&self.text(field)?).ok()
+    }
+
+    /// A holder's name.
+    pub fn holder(&self, field: Field) -> Option<HolderName> {
+        HolderName::parse(&self.text(field)?).ok()
+    }
+
+    /// The JSON in a string.
+    pub fn json(&self, field: Field) -> Option<Json> {
+        Json::parse(&self.text(field)?)
+    }
+
+    /// The value as it stands in the text.
+    pub(super) fn raw(&self, field: Field) -> Option<&'a str> {
+        self.value(field)
     }
 }

@@ -2,16 +2,16 @@
 
 use alloc::string::String;
 
-use super::record::record;
-use super::value::{JsonText, Value, Version};
+use super::record::Record;
+use super::schema::{FieldSchema, Kind, optional};
 use crate::fence::Fence;
-use crate::id::{LeaseId, OpId};
+use crate::id::{LeaseId, OpId, hex};
 use crate::invalid::{Field, Invalid};
-use crate::json::Writer;
+use crate::json::{Json, Writer};
 use crate::name::{EntryName, Fingerprint, HolderName, Key};
 use crate::protocol::{
     Acquire, Call, Credential, Entry, Finish, Limit, List, MAX_RESULT_BYTES, MAX_VALUE_BYTES,
-    Operation, Request, Transfer, Watch, parse_keep, parse_ttl, parse_wait,
+    Operation, Request, Transfer, VERSION, Watch, parse_keep, parse_ttl, parse_wait,
 };
 use crate::time::Span;
 use crate::words::words;
@@ -54,57 +54,53 @@ words! {
     }
 }
 
-record! {
-    /// A [`Call`] as it travels. Which fields there are depends on the operation.
-    #[derive(Default)]
-    #[serde(default)]
-    pub struct WireRequest {
-        /// Protocol version.
-        v: Option<Version> => Version,
-        /// The operation's name.
-        operation: Option<Verb> => Operation,
-        /// The key. None for a list.
-        key: Option<String> => Key,
-        /// The op id.
-        op: Option<OpId> => Op,
-        /// Acquire: who would hold it.
-        holder: Option<HolderName> => Holder,
-        /// Acquire: the proposed lease id. Elsewhere: the credential.
-        lease: Option<LeaseId> => Lease,
-        /// With a credential: the fence of the grant that is meant. Revoke: the only grant to end.
-        fence: Option<Fence> => Fence,
-        /// Transfer: who holds it next.
-        to_holder: Option<HolderName> => ToHolder,
-        /// Transfer: the successor's lease id.
-        to_lease: Option<LeaseId> => ToLease,
-        /// Acquire, renew, transfer: the grant's length in milliseconds.
-        ttl_ms: Option<u64> => Ttl,
-        /// Acquire, watch: how much longer to wait, in milliseconds; absent means zero.
-        wait_ms: Option<u64> => Wait,
-        /// Acquire: the most holders of the key, itself included; absent means one.
-        limit: Option<u64> => Limit,
-        /// Acquire: what the id of a running grant does; absent means nothing.
-        repeat: Option<Repeat> => Repeat,
-        /// Acquire: end all running grants in its favour.
-        steal: bool => Steal,
-        /// Acquire: what tells its input from another's.
-        fingerprint: Option<Fingerprint> => Fingerprint,
-        /// Entry: its name.
-        name: Option<String> => Name,
-        /// Entry: its value, JSON as text; absent means delete.
-        value: Option<JsonText> => Value,
-        /// Entry: which change this is, rising with every change to the lease's entries.
-        number: Option<u64> => Number,
-        /// Finish: JSON as text.
-        result: Option<JsonText> => Result,
-        /// Finish: how long the result is kept, in milliseconds.
-        keep_ms: Option<u64> => Keep,
-        /// List: what keys begin with; absent means all.
-        prefix: Option<String> => Prefix,
-        /// List: where the last answer ended. Watch: the known revision.
-        after: Option<String> => After,
-    }
-}
+/// The fields of a [`Call`] as it travels. Which of them there are depends on the operation.
+pub const REQUEST: &[FieldSchema] = &[
+    // Protocol version.
+    optional(Field::Version, Kind::Version),
+    // The operation's name.
+    optional(Field::Operation, Kind::Word(Verb::WORDS)),
+    // The key. None for a list.
+    optional(Field::Key, Kind::Text),
+    // The op id.
+    optional(Field::Op, Kind::Id),
+    // Acquire: who would hold it.
+    optional(Field::Holder, Kind::Name(HolderName::MAX_BYTES)),
+    // Acquire: the proposed lease id. Elsewhere: the credential.
+    optional(Field::Lease, Kind::Id),
+    // With a credential: the fence of the grant that is meant. Revoke: the only grant to end.
+    optional(Field::Fence, Kind::Decimal),
+    // Transfer: who holds it next.
+    optional(Field::ToHolder, Kind::Name(HolderName::MAX_BYTES)),
+    // Transfer: the successor's lease id.
+    optional(Field::ToLease, Kind::Id),
+    // Acquire, renew, transfer: the grant's length in milliseconds.
+    optional(Field::Ttl, Kind::WHOLE),
+    // Acquire, watch: how much longer to wait, in milliseconds; absent means zero.
+    optional(Field::Wait, Kind::WHOLE),
+    // Acquire: the most holders of the key, itself included; absent means one.
+    optional(Field::Limit, Kind::WHOLE),
+    // Acquire: what the id of a running grant does; absent means nothing.
+    optional(Field::Repeat, Kind::Word(Repeat::WORDS)),
+    // Acquire: end all running grants in its favour.
+    optional(Field::Steal, Kind::Flag),
+    // Acquire: what tells its input from another's.
+    optional(Field::Fingerprint, Kind::Name(Fingerprint::MAX_BYTES)),
+    // Entry: its name.
+    optional(Field::Name, Kind::Text),
+    // Entry: its value, JSON as text; absent means delete.
+    optional(Field::Value, Kind::JsonText),
+    // Entry: which change this is, rising with every change to the lease's entries.
+    optional(Field::Number, Kind::WHOLE),
+    // Finish: JSON as text.
+    optional(Field::Result, Kind::JsonText),
+    // Finish: how long the result is kept, in milliseconds.
+    optional(Field::Keep, Kind::WHOLE),
+    // List: what keys begin with; absent means all.
+    optional(Field::Prefix, Kind::Text),
+    // List: where the last answer ended. Watch: the known revision.
+    optional(Field::After, Kind::Text),
+];
 
 impl Call {
     /// The call in a JSON text.
@@ -112,28 +108,25 @@ impl Call {
     /// # Errors
     /// [`Invalid`] naming the field that no host would accept.
     pub fn from_json(text: &str) -> Result<Self, Invalid> {
-        let wire = WireRequest::from_json(text)?;
-        if wire.v.is_some() && wire.operation == Some(Verb::List) {
+        let record = Record::read(text, REQUEST)?;
+        if record.has(Field::Version) && record.verb() == Some(Verb::List) {
             return Ok(Self::List(List {
-                prefix: wire.prefix.unwrap_or_default(),
-                after: wire.after,
+                prefix: record.text(Field::Prefix).unwrap_or_default().into(),
+                after: record.text(Field::After).map(Into::into),
             }));
         }
-        wire.try_into().map(Self::Request)
+        record.request().map(Self::Request)
     }
 }
 
 impl List {
     /// The list as a JSON text.
     pub fn to_json(&self) -> String {
-        let wire = WireRequest {
-            v: Some(Version),
-            operation: Some(Verb::List),
-            prefix: Some(self.prefix.clone()),
-            after: self.after.clone(),
-            ..WireRequest::default()
-        };
-        Writer::of(|json| wire.write(json))
+        Writer::of(|json| {
+            begin(json, Verb::List);
+            json.text(Field::Prefix.name(), &self.prefix);
+            json.optional(Field::After.name(), self.after.as_deref());
+        })
     }
 }
 
@@ -143,80 +136,85 @@ impl Request {
     /// # Errors
     /// [`Invalid`] naming the field that no host would accept.
     pub fn from_json(text: &str) -> Result<Self, Invalid> {
-        WireRequest::from_json(text)?.try_into()
+        Record::read(text, REQUEST)?.request()
     }
 
     /// The request as a JSON text.
     pub fn to_json(&self) -> String {
-        Writer::of(|json| WireRequest::from(self).write(json))
+        Writer::of(|json| self.write(json))
     }
 }
 
-impl TryFrom<WireRequest> for Request {
-    type Error = Invalid;
+impl Record<'_> {
+    /// The operation that is named, if one is.
+    pub fn verb(&self) -> Option<Verb> {
+        Verb::from_name(&self.text(Field::Operation)?)
+    }
 
-    fn try_from(wire: WireRequest) -> Result<Self, Invalid> {
-        given(wire.v, Field::Version)?;
-        let operation = wire.operation()?;
-        Ok(Self {
-            key: Key::parse(&given(wire.key, Field::Key)?)?,
-            op: given(wire.op, Field::Op)?,
+    fn request(&self) -> Result<Request, Invalid> {
+        self.given(Self::raw, Field::Version)?;
+        let operation = self.operation()?;
+        Ok(Request {
+            key: Key::parse(&self.given(Self::text, Field::Key)?)?,
+            op: OpId::from_bits(self.given(Self::id, Field::Op)?),
             operation,
         })
     }
-}
 
-impl WireRequest {
     fn operation(&self) -> Result<Operation, Invalid> {
-        Ok(match given(self.operation, Field::Operation)? {
-            Verb::Acquire => Operation::Acquire(self.acquire()?),
-            Verb::Cancel => Operation::Cancel,
-            Verb::Entry => Operation::Entry(self.entry()?),
-            Verb::Finish => Operation::Finish(self.finish()?),
-            Verb::Inspect => Operation::Inspect,
-            Verb::List => {
-                return Err(Invalid::new(
-                    Field::Operation,
-                    "must be another: this host cannot enumerate its keys",
-                ));
-            }
-            Verb::Release => Operation::Release(self.credential()?),
-            Verb::Renew => Operation::Renew {
-                credential: self.credential()?,
-                ttl: self.ttl()?,
+        Ok(
+            match self.given(|record, _| record.verb(), Field::Operation)? {
+                Verb::Acquire => Operation::Acquire(self.acquire()?),
+                Verb::Cancel => Operation::Cancel,
+                Verb::Entry => Operation::Entry(self.entry()?),
+                Verb::Finish => Operation::Finish(self.finish()?),
+                Verb::Inspect => Operation::Inspect,
+                Verb::List => {
+                    return Err(Invalid::new(
+                        Field::Operation,
+                        "must be another: this host cannot enumerate its keys",
+                    ));
+                }
+                Verb::Release => Operation::Release(self.credential()?),
+                Verb::Renew => Operation::Renew {
+                    credential: self.credential()?,
+                    ttl: self.ttl()?,
+                },
+                Verb::Revoke => Operation::Revoke {
+                    fence: self.fence(),
+                },
+                Verb::Transfer => Operation::Transfer(Transfer {
+                    credential: self.credential()?,
+                    successor: self.given(Self::holder, Field::ToHolder)?,
+                    lease: self.lease(Field::ToLease)?,
+                    ttl: self.ttl()?,
+                }),
+                Verb::Verify => Operation::Verify(self.credential()?),
+                Verb::Watch => Operation::Watch(self.watch()?),
             },
-            Verb::Revoke => Operation::Revoke { fence: self.fence },
-            Verb::Transfer => Operation::Transfer(Transfer {
-                credential: self.credential()?,
-                successor: given(self.to_holder.clone(), Field::ToHolder)?,
-                lease: given(self.to_lease, Field::ToLease)?,
-                ttl: self.ttl()?,
-            }),
-            Verb::Verify => Operation::Verify(self.credential()?),
-            Verb::Watch => Operation::Watch(self.watch()?),
-        })
+        )
     }
 
     fn acquire(&self) -> Result<Acquire, Invalid> {
         Ok(Acquire {
-            holder: given(self.holder.clone(), Field::Holder)?,
-            lease: given(self.lease, Field::Lease)?,
+            holder: self.given(Self::holder, Field::Holder)?,
+            lease: self.lease(Field::Lease)?,
             ttl: self.ttl()?,
             wait: self.wait()?,
-            limit: self.limit.map_or(Ok(Limit::EXCLUSIVE), Limit::parse)?,
-            extend: self.repeat == Some(Repeat::Extend),
-            steal: self.steal,
-            fingerprint: self.fingerprint.clone(),
+            limit: self.limit()?,
+            extend: self.has(Field::Repeat),
+            steal: self.flag(Field::Steal),
+            fingerprint: self.fingerprint()?,
         })
     }
 
     fn entry(&self) -> Result<Entry, Invalid> {
         let credential = self.credential()?;
-        let name = given(self.name.clone(), Field::Name)?;
+        let name = self.given(Self::text, Field::Name)?;
         if name.len() > EntryName::MAX_BYTES {
             return Err(too_large(Field::Name, "must not be longer than 128 bytes"));
         }
-        let value = self.value.as_ref().map(|JsonText(value)| value.clone());
+        let value = self.json(Field::Value);
         let length = value.as_ref().map_or(0, |value| value.as_str().len());
         if length > MAX_VALUE_BYTES {
             return Err(too_large(
@@ -228,13 +226,13 @@ impl WireRequest {
             credential,
             name: EntryName::parse(&name)?,
             value,
-            number: given(self.number, Field::Number)?,
+            number: self.given(Self::whole, Field::Number)?,
         })
     }
 
     fn finish(&self) -> Result<Finish, Invalid> {
         let credential = self.credential()?;
-        let JsonText(result) = given(self.result.clone(), Field::Result)?;
+        let result = self.given(Self::json, Field::Result)?;
         if result.as_str().len() > MAX_RESULT_BYTES {
             let expected = "must not be longer than 8192 bytes";
             return Err(Invalid::new(Field::Result, expected));
@@ -242,32 +240,70 @@ impl WireRequest {
         Ok(Finish {
             credential,
             result,
-            keep: parse_keep(given(self.keep_ms, Field::Keep)?)?,
+            keep: parse_keep(self.given(Self::whole, Field::Keep)?)?,
         })
     }
 
     fn watch(&self) -> Result<Watch, Invalid> {
-        let after = self.after.as_deref().map(str::parse).transpose();
+        let after = self.text(Field::After).map(|after| after.parse());
         let unknown = Invalid::new(Field::After, "must be a revision that a host has told");
         Ok(Watch {
-            after: after.map_err(|_| unknown)?,
+            after: after.transpose().map_err(|_| unknown)?,
             wait: self.wait()?,
         })
     }
 
     fn credential(&self) -> Result<Credential, Invalid> {
         Ok(Credential {
-            lease: given(self.lease, Field::Lease)?,
-            fence: self.fence,
+            lease: self.lease(Field::Lease)?,
+            fence: self.fence(),
         })
     }
 
-    fn wait(&self) -> Result<Span, Invalid> {
-        parse_wait(self.wait_ms.unwrap_or(0))
+    /// A lease's id.
+    ///
+    /// # Errors
+    /// [`Invalid`] if it is missing.
+    pub fn lease(&self, field: Field) -> Result<LeaseId, Invalid> {
+        self.given(Self::id, field).map(LeaseId::from_bits)
     }
 
-    fn ttl(&self) -> Result<Span, Invalid> {
-        parse_ttl(given(self.ttl_ms, Field::Ttl)?)
+    /// The fence, if there is one.
+    pub fn fence(&self) -> Option<Fence> {
+        self.decimal(Field::Fence).map(Fence::from_value)
+    }
+
+    /// The limit, or one.
+    ///
+    /// # Errors
+    /// [`Invalid`] if no host allows it.
+    pub fn limit(&self) -> Result<Limit, Invalid> {
+        Limit::parse(self.whole(Field::Limit).unwrap_or(1))
+    }
+
+    /// The fingerprint, if there is one.
+    ///
+    /// # Errors
+    /// [`Invalid`] if it is too long.
+    pub fn fingerprint(&self) -> Result<Option<Fingerprint>, Invalid> {
+        let text = self.text(Field::Fingerprint);
+        text.map(|text| Fingerprint::parse(&text)).transpose()
+    }
+
+    /// How long to wait, or not at all.
+    ///
+    /// # Errors
+    /// [`Invalid`] if it is too long.
+    pub fn wait(&self) -> Result<Span, Invalid> {
+        parse_wait(self.whole(Field::Wait).unwrap_or_default())
+    }
+
+    /// The length of a term.
+    ///
+    /// # Errors
+    /// [`Invalid`] if it is missing, too short or too long.
+    pub fn ttl(&self) -> Result<Span, Invalid> {
+        parse_ttl(self.given(Self::whole, Field::Ttl)?)
     }
 }
 
@@ -275,83 +311,111 @@ fn too_large(field: Field, expected: &'static str) -> Invalid {
     Invalid::new(field, expected).because("entry-too-large")
 }
 
-/// What the operation can't do without.
-fn given<T: Value>(value: Option<T>, field: Field) -> Result<T, Invalid> {
-    value.ok_or(Invalid::new(field, T::EXPECTED))
-}
-
-impl From<&Request> for WireRequest {
-    fn from(request: &Request) -> Self {
-        let mut wire = Self {
-            v: Some(Version),
-            key: Some(request.key.as_str().into()),
-            op: Some(request.op),
-            ..Self::default()
-        };
-        wire.operation = Some(match &request.operation {
+impl Request {
+    /// Writes the request's fields.
+    pub fn write(&self, json: &mut Writer) {
+        begin(json, self.operation.verb());
+        json.text(Field::Key.name(), self.key.as_str());
+        id(json, Field::Op, self.op.to_bits());
+        match &self.operation {
             Operation::Acquire(acquire) => {
-                wire.holder = Some(acquire.holder.clone());
-                wire.lease = Some(acquire.lease);
-                wire.ttl_ms = Some(acquire.ttl.as_millis_floor());
-                wire.wait_ms = Some(acquire.wait.as_millis_floor());
-                wire.limit = Some(u64::from(acquire.limit.holders())).filter(|limit| *limit > 1);
-                wire.repeat = acquire.extend.then_some(Repeat::Extend);
-                wire.steal = acquire.steal;
-                wire.fingerprint = acquire.fingerprint.clone();
-                Verb::Acquire
+                json.text(Field::Holder.name(), acquire.holder.as_str());
+                id(json, Field::Lease, acquire.lease.to_bits());
+                millis(json, Field::Ttl, acquire.ttl);
+                millis(json, Field::Wait, acquire.wait);
+                if acquire.limit > Limit::EXCLUSIVE {
+                    json.number(Field::Limit.name(), acquire.limit.holders().into());
+                }
+                if acquire.extend {
+                    json.text(Field::Repeat.name(), Repeat::Extend.name());
+                }
+                if acquire.steal {
+                    json.flag(Field::Steal.name(), true);
+                }
+                let fingerprint = acquire.fingerprint.as_ref();
+                json.optional(
+                    Field::Fingerprint.name(),
+                    fingerprint.map(Fingerprint::as_str),
+                );
             }
-            Operation::Cancel => Verb::Cancel,
+            Operation::Cancel | Operation::Inspect => {}
             Operation::Entry(entry) => {
-                wire.set_credential(&entry.credential);
-                wire.name = Some(entry.name.as_str().into());
-                wire.value = entry.value.clone().map(JsonText);
-                wire.number = Some(entry.number);
-                Verb::Entry
+                credential(json, &entry.credential);
+                json.text(Field::Name.name(), entry.name.as_str());
+                json.optional(Field::Value.name(), entry.value.as_ref().map(Json::as_str));
+                json.number(Field::Number.name(), entry.number);
             }
             Operation::Finish(finish) => {
-                wire.set_credential(&finish.credential);
-                wire.result = Some(JsonText(finish.result.clone()));
-                wire.keep_ms = Some(finish.keep.as_millis_floor());
-                Verb::Finish
+                credential(json, &finish.credential);
+                json.text(Field::Result.name(), finish.result.as_str());
+                millis(json, Field::Keep, finish.keep);
             }
-            Operation::Inspect => Verb::Inspect,
-            Operation::Release(credential) => {
-                wire.set_credential(credential);
-                Verb::Release
+            Operation::Release(proof) | Operation::Verify(proof) => credential(json, proof),
+            Operation::Renew {
+                credential: proof,
+                ttl,
+            } => {
+                credential(json, proof);
+                millis(json, Field::Ttl, *ttl);
             }
-            Operation::Renew { credential, ttl } => {
-                wire.set_credential(credential);
-                wire.ttl_ms = Some(ttl.as_millis_floor());
-                Verb::Renew
-            }
-            Operation::Revoke { fence } => {
-                wire.fence = *fence;
-                Verb::Revoke
-            }
+            Operation::Revoke { fence: meant } => fence(json, Field::Fence, *meant),
             Operation::Transfer(transfer) => {
-                wire.set_credential(&transfer.credential);
-                wire.to_holder = Some(transfer.successor.clone());
-                wire.to_lease = Some(transfer.lease);
-                wire.ttl_ms = Some(transfer.ttl.as_millis_floor());
-                Verb::Transfer
-            }
-            Operation::Verify(credential) => {
-                wire.set_credential(credential);
-                Verb::Verify
+                credential(json, &transfer.credential);
+                json.text(Field::ToHolder.name(), transfer.successor.as_str());
+                id(json, Field::ToLease, transfer.lease.to_bits());
+                millis(json, Field::Ttl, transfer.ttl);
             }
             Operation::Watch(watch) => {
-                wire.after = watch.after.map(String::from);
-                wire.wait_ms = Some(watch.wait.as_millis_floor());
-                Verb::Watch
+                if let Some(after) = watch.after {
+                    json.decimal(Field::After.name(), after.value());
+                }
+                millis(json, Field::Wait, watch.wait);
             }
-        });
-        wire
+        }
     }
 }
 
-impl WireRequest {
-    fn set_credential(&mut self, credential: &Credential) {
-        self.lease = Some(credential.lease);
-        self.fence = credential.fence;
+impl Operation {
+    /// Its name.
+    const fn verb(&self) -> Verb {
+        match self {
+            Self::Acquire(_) => Verb::Acquire,
+            Self::Cancel => Verb::Cancel,
+            Self::Entry(_) => Verb::Entry,
+            Self::Finish(_) => Verb::Finish,
+            Self::Inspect => Verb::Inspect,
+            Self::Release(_) => Verb::Release,
+            Self::Renew { .. } => Verb::Renew,
+            Self::Revoke { .. } => Verb::Revoke,
+            Self::Transfer(_) => Verb::Transfer,
+            Self::Verify(_) => Verb::Verify,
+            Self::Watch(_) => Verb::Watch,
+        }
     }
+}
+
+fn begin(json: &mut Writer, verb: Verb) {
+    json.number(Field::Version.name(), VERSION.into());
+    json.text(Field::Operation.name(), verb.name());
+}
+
+fn credential(json: &mut Writer, proof: &Credential) {
+    id(json, Field::Lease, proof.lease.to_bits());
+    fence(json, Field::Fence, proof.fence);
+}
+
+/// An id, which is 128 bits.
+pub(super) fn id(json: &mut Writer, field: Field, bits: u128) {
+    json.text(field.name(), &hex(&bits.to_be_bytes()));
+}
+
+/// A fence, if there is one.
+pub(super) fn fence(json: &mut Writer, field: Field, fence: Option<Fence>) {
+    if let Some(fence) = fence {
+        json.decimal(field.name(), fence.value());
+    }
+}
+
+fn millis(json: &mut Writer, field: Field, span: Span) {
+    json.number(field.name(), span.as_millis_floor());
 }

@@ -2,16 +2,16 @@
 
 use alloc::borrow::Cow;
 use alloc::string::String;
-use alloc::vec::Vec;
 
-use super::record::record;
-use super::value::{JsonText, Version};
+use super::record::Record;
+use super::request::{fence, id};
+use super::schema::{FieldSchema, Kind, optional};
+use super::state::{self, KEY_STATE, key_state, list};
 use crate::fence::Fence;
-use crate::id::LeaseId;
-use crate::invalid::Invalid;
-use crate::json::Writer;
+use crate::invalid::{Field, Invalid};
+use crate::json::{Json, Writer};
 use crate::name::HolderName;
-use crate::protocol::{Code, Done, Ended, Granted, Held, KeyState, Refusal, Response};
+use crate::protocol::{Code, Done, Ended, Granted, Held, Refusal, Response, VERSION};
 use crate::time::Span;
 use crate::words::words;
 
@@ -49,63 +49,58 @@ words! {
     }
 }
 
-record! {
-    /// A [`Response`] as it travels. Which fields there are depends on the outcome.
-    #[derive(Default)]
-    #[serde(default)]
-    pub struct WireResponse {
-        /// Protocol version.
-        v: Option<Version> => Version,
-        /// What happened.
-        outcome: Option<Outcome> => Outcome,
-        /// Refused: the kind.
-        code: Option<Code> => Code,
-        /// Refused, not-holder: a stable word for the cause.
-        reason: Option<Cow<'static, str>> => Reason,
-        /// Refused: a sentence for people.
-        message: Option<Cow<'static, str>> => Message,
-        /// Refused as the wrong object: the layout by which the right one is found.
-        layout: Option<Cow<'static, str>> => Layout,
-        /// Granted: the lease's id.
-        lease: Option<LeaseId> => Lease,
-        /// Granted, done: the grant's fence, in decimal. Held: the present one in the lowest slot.
-        /// Entered, finished, not-holder, released, renewed: the one that the request named.
-        fence: Option<Fence> => Fence,
-        /// Not-holder: the highest fence that the key has now.
-        present: Option<Fence> => Present,
-        /// Held: who holds the key in the lowest slot.
-        holder: Option<HolderName> => Holder,
-        /// Granted: the place among the key's holders, from zero.
-        slot: Option<u32> => Slot,
-        /// Granted, renewed: what is left of the grant, in milliseconds.
-        ttl_ms: Option<u64> => Ttl,
-        /// Granted: how long the request lay waiting at the host, in milliseconds; absent means
-        /// zero.
-        waited_ms: Option<u64> => Waited,
-        /// Held, queued, refused: when asking again may first help, in milliseconds.
-        retry_after_ms: Option<u64> => RetryAfter,
-        /// Queued: waiters in front. Held: waiters in all; absent means none.
-        waiters: Option<u32> => Waiters,
-        /// Granted, renewed: how many wait for the key; absent means none.
-        wanted: Option<u32> => Wanted,
-        /// Granted: an earlier attempt of the same op was granted already.
-        replayed: bool => Replayed,
-        /// Revoked: how many grants ended, the mark that the key is done counted as one.
-        revoked: Option<u32> => Revoked,
-        /// Done: how long ago, in milliseconds.
-        age_ms: Option<u64> => Age,
-        /// Done: how much longer the result is kept, in milliseconds.
-        remaining_ms: Option<u64> => Remaining,
-        /// Done: the result, JSON as text.
-        result: Option<JsonText> => Result,
-        /// State: the key's.
-        state: Option<KeyState> => State,
-        /// Listed: some keys' states.
-        states: Option<Vec<KeyState>> => States,
-        /// Listed: where the next list is to go on; absent at the end.
-        after: Option<String> => After,
-    }
-}
+/// The fields of a [`Response`] as it travels. Which of them there are depends on the outcome.
+pub const RESPONSE: &[FieldSchema] = &[
+    // Protocol version.
+    optional(Field::Version, Kind::Version),
+    // What happened.
+    optional(Field::Outcome, Kind::Word(Outcome::WORDS)),
+    // Refused: the kind.
+    optional(Field::Code, Kind::Word(Code::WORDS)),
+    // Refused, not-holder: a stable word for the cause.
+    optional(Field::Reason, Kind::Text),
+    // Refused: a sentence for people.
+    optional(Field::Message, Kind::Text),
+    // Refused as the wrong object: the layout by which the right one is found.
+    optional(Field::Layout, Kind::Text),
+    // Granted: the lease's id.
+    optional(Field::Lease, Kind::Id),
+    // Granted, done: the grant's fence, in decimal. Held: the present one in the lowest slot.
+    // Entered, finished, not-holder, released, renewed: the one that the request named.
+    optional(Field::Fence, Kind::Decimal),
+    // Not-holder: the highest fence that the key has now.
+    optional(Field::Present, Kind::Decimal),
+    // Held: who holds the key in the lowest slot.
+    optional(Field::Holder, Kind::Name(HolderName::MAX_BYTES)),
+    // Granted: the place among the key's holders, from zero.
+    optional(Field::Slot, Kind::COUNT),
+    // Granted, renewed: what is left of the grant, in milliseconds.
+    optional(Field::Ttl, Kind::WHOLE),
+    // Granted: how long the request lay waiting at the host, in milliseconds; absent means zero.
+    optional(Field::Waited, Kind::WHOLE),
+    // Held, queued, refused: when asking again may first help, in milliseconds.
+    optional(Field::RetryAfter, Kind::WHOLE),
+    // Queued: waiters in front. Held: waiters in all; absent means none.
+    optional(Field::Waiters, Kind::COUNT),
+    // Granted, renewed: how many wait for the key; absent means none.
+    optional(Field::Wanted, Kind::COUNT),
+    // Granted: an earlier attempt of the same op was granted already.
+    optional(Field::Replayed, Kind::Flag),
+    // Revoked: how many grants ended, the mark that the key is done counted as one.
+    optional(Field::Revoked, Kind::COUNT),
+    // Done: how long ago, in milliseconds.
+    optional(Field::Age, Kind::WHOLE),
+    // Done: how much longer the result is kept, in milliseconds.
+    optional(Field::Remaining, Kind::WHOLE),
+    // Done: the result, JSON as text.
+    optional(Field::Result, Kind::JsonText),
+    // State: the key's.
+    optional(Field::State, Kind::Record(KEY_STATE)),
+    // Listed: some keys' states.
+    optional(Field::States, Kind::List(&Kind::Record(KEY_STATE))),
+    // Listed: where the next list is to go on; absent at the end.
+    optional(Field::After, Kind::Text),
+];
 
 /// The answer makes no sense: the host is not one of ours, or something between changed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,176 +118,213 @@ impl Response {
     /// # Errors
     /// [`Unreadable`] if it is none of this protocol's.
     pub fn from_json(text: &str) -> Result<Self, Unreadable> {
-        WireResponse::from_json(text)?.try_into()
+        let record = Record::read(text, RESPONSE)?;
+        Ok(match record.outcome()? {
+            Outcome::Listed => Self::Listed {
+                states: list(record.raw(Field::States), key_state)?,
+                after: record.text(Field::After).map(Into::into),
+            },
+            Outcome::State => Self::State(key_state(record.given(Record::raw, Field::State)?)?),
+            outcome => record.response(outcome)?,
+        })
+    }
+
+    /// The answer in a JSON text about a lease, and not about what keys there are or who has them.
+    ///
+    /// # Errors
+    /// [`Unreadable`] if it is none.
+    pub fn from_json_to_holder(text: &str) -> Result<Self, Unreadable> {
+        let record = Record::read(text, RESPONSE)?;
+        record.response(record.outcome()?)
+    }
+
+    /// Whether a JSON text is an answer: whether [`Self::from_json`] reads it.
+    pub fn is_in(text: &str) -> bool {
+        let Ok(record) = Record::read(text, RESPONSE) else {
+            return false;
+        };
+        match record.outcome() {
+            Ok(Outcome::Listed) => record.has(Field::States),
+            Ok(Outcome::State) => record.has(Field::State),
+            Ok(outcome) => record.response(outcome).is_ok(),
+            Err(_) => false,
+        }
     }
 
     /// The answer as a JSON text.
-    pub fn to_json(self) -> String {
-        Writer::of(|json| WireResponse::from(self).write(json))
+    pub fn to_json(&self) -> String {
+        Writer::of(|json| self.write(json))
     }
 }
 
-impl TryFrom<WireResponse> for Response {
-    type Error = Unreadable;
+impl Record<'_> {
+    fn outcome(&self) -> Result<Outcome, Unreadable> {
+        let outcome = self
+            .text(Field::Outcome)
+            .filter(|_| self.has(Field::Version));
+        outcome
+            .and_then(|outcome| Outcome::from_name(&outcome))
+            .ok_or(Unreadable)
+    }
 
-    fn try_from(wire: WireResponse) -> Result<Self, Unreadable> {
-        wire.v.ok_or(Unreadable)?;
-        Ok(match wire.outcome.ok_or(Unreadable)? {
-            Outcome::Cancelled => Self::Cancelled,
-            Outcome::Done => Self::Done(Done {
-                fence: wire.fence.ok_or(Unreadable)?,
-                age: span(wire.age_ms)?,
-                remaining: span(wire.remaining_ms)?,
-                result: wire.result.map(|JsonText(result)| result),
+    fn response(&self, outcome: Outcome) -> Result<Response, Unreadable> {
+        let about = self.fence();
+        let span = |field| self.given(Self::span, field);
+        Ok(match outcome {
+            Outcome::Cancelled => Response::Cancelled,
+            Outcome::Done => Response::Done(Done {
+                fence: about.ok_or(Unreadable)?,
+                age: span(Field::Age)?,
+                remaining: span(Field::Remaining)?,
+                result: self.json(Field::Result),
             }),
-            Outcome::Entered => Self::Entered { about: wire.fence },
-            Outcome::Finished => Self::Finished { about: wire.fence },
-            Outcome::Granted => Self::Granted(Granted {
-                lease: wire.lease.ok_or(Unreadable)?,
-                fence: wire.fence.ok_or(Unreadable)?,
-                slot: wire.slot.unwrap_or(0),
-                ttl: span(wire.ttl_ms)?,
-                waited: Span::from_millis(wire.waited_ms.unwrap_or(0)),
-                replayed: wire.replayed,
-                wanted: wire.wanted.unwrap_or(0),
+            Outcome::Entered => Response::Entered { about },
+            Outcome::Finished => Response::Finished { about },
+            Outcome::Granted => Response::Granted(Granted {
+                lease: self.lease(Field::Lease)?,
+                fence: about.ok_or(Unreadable)?,
+                slot: self.count(Field::Slot),
+                ttl: span(Field::Ttl)?,
+                waited: self.span(Field::Waited).unwrap_or_default(),
+                replayed: self.flag(Field::Replayed),
+                wanted: self.count(Field::Wanted),
             }),
-            Outcome::Held => Self::Held(Held {
-                holder: wire.holder,
-                fence: wire.fence,
-                retry_after: span(wire.retry_after_ms)?,
-                waiters: wire.waiters.unwrap_or(0),
+            Outcome::Held => Response::Held(Held {
+                holder: self.holder(Field::Holder),
+                fence: about,
+                retry_after: span(Field::RetryAfter)?,
+                waiters: self.count(Field::Waiters),
             }),
-            Outcome::Listed => Self::Listed {
-                states: wire.states.ok_or(Unreadable)?,
-                after: wire.after,
+            Outcome::Listed | Outcome::State => return Err(Unreadable),
+            Outcome::NotHolder => Response::NotHolder {
+                about,
+                ended: self
+                    .text(Field::Reason)
+                    .and_then(|reason| Ended::from_name(&reason))
+                    .unwrap_or(Ended::Unknown),
+                present: self.decimal(Field::Present).map(Fence::from_value),
             },
-            Outcome::NotHolder => {
-                let reason = wire.reason.as_deref().and_then(Ended::from_name);
-                Self::NotHolder {
-                    about: wire.fence,
-                    ended: reason.unwrap_or(Ended::Unknown),
-                    present: wire.present,
-                }
-            }
-            Outcome::Queued => Self::Queued {
-                ahead: wire.waiters.ok_or(Unreadable)?,
-                retry_after: Span::from_millis(wire.retry_after_ms.unwrap_or(0)),
+            Outcome::Queued => Response::Queued {
+                ahead: self.given(Self::whole, Field::Waiters)? as u32,
+                retry_after: self.span(Field::RetryAfter).unwrap_or_default(),
             },
-            Outcome::Refused => Self::Refused(Refusal {
-                code: wire.code.ok_or(Unreadable)?,
-                reason: wire.reason.ok_or(Unreadable)?,
-                message: wire.message.unwrap_or_default(),
-                retry_after: wire.retry_after_ms.map(Span::from_millis),
-                layout: wire.layout,
-            }),
-            Outcome::Released => Self::Released { about: wire.fence },
-            Outcome::Renewed => Self::Renewed {
-                about: wire.fence,
-                ttl: span(wire.ttl_ms)?,
-                wanted: wire.wanted.unwrap_or(0),
+            Outcome::Refused => Response::Refused(self.refusal()?),
+            Outcome::Released => Response::Released { about },
+            Outcome::Renewed => Response::Renewed {
+                about,
+                ttl: span(Field::Ttl)?,
+                wanted: self.count(Field::Wanted),
             },
-            Outcome::Revoked => Self::Revoked(wire.revoked.ok_or(Unreadable)?),
-            Outcome::State => Self::State(wire.state.ok_or(Unreadable)?),
+            Outcome::Revoked => Response::Revoked(self.given(Self::whole, Field::Revoked)? as u32),
+        })
+    }
+
+    fn refusal(&self) -> Result<Refusal, Unreadable> {
+        let owned = |field| self.text(field).map(|text| Cow::Owned(text.into_owned()));
+        let code = self.text(Field::Code).ok_or(Unreadable)?;
+        Ok(Refusal {
+            code: Code::from_name(&code).ok_or(Unreadable)?,
+            reason: owned(Field::Reason).ok_or(Unreadable)?,
+            message: owned(Field::Message).unwrap_or_default(),
+            retry_after: self.span(Field::RetryAfter),
+            layout: owned(Field::Layout),
         })
     }
 }
 
-fn span(millis: Option<u64>) -> Result<Span, Unreadable> {
-    millis.map(Span::from_millis).ok_or(Unreadable)
-}
+impl Response {
+    const fn outcome(&self) -> Outcome {
+        match self {
+            Self::Cancelled => Outcome::Cancelled,
+            Self::Done(_) => Outcome::Done,
+            Self::Entered { .. } => Outcome::Entered,
+            Self::Finished { .. } => Outcome::Finished,
+            Self::Granted(_) => Outcome::Granted,
+            Self::Held(_) => Outcome::Held,
+            Self::Listed { .. } => Outcome::Listed,
+            Self::NotHolder { .. } => Outcome::NotHolder,
+            Self::Queued { .. } => Outcome::Queued,
+            Self::Refused(_) => Outcome::Refused,
+            Self::Released { .. } => Outcome::Released,
+            Self::Renewed { .. } => Outcome::Renewed,
+            Self::Revoked(_) => Outcome::Revoked,
+            Self::State(_) => Outcome::State,
+        }
+    }
 
-impl From<Response> for WireResponse {
-    fn from(response: Response) -> Self {
-        let mut wire = Self {
-            v: Some(Version),
-            ..Self::default()
-        };
-        wire.outcome = Some(match response {
-            Response::Cancelled => Outcome::Cancelled,
-            Response::Done(done) => {
-                wire.fence = Some(done.fence);
-                wire.age_ms = Some(done.age.as_millis_floor());
-                wire.remaining_ms = Some(done.remaining.as_millis_floor());
-                wire.result = done.result.map(JsonText);
-                Outcome::Done
+    /// Writes the answer's fields.
+    pub fn write(&self, json: &mut Writer) {
+        json.number(Field::Version.name(), VERSION.into());
+        json.text(Field::Outcome.name(), self.outcome().name());
+        match self {
+            Self::Cancelled => {}
+            Self::Done(done) => {
+                fence(json, Field::Fence, Some(done.fence));
+                json.number(Field::Age.name(), done.age.as_millis_floor());
+                json.number(Field::Remaining.name(), done.remaining.as_millis_floor());
+                json.optional(Field::Result.name(), done.result.as_ref().map(Json::as_str));
             }
-            Response::Entered { about } => {
-                wire.fence = about;
-                Outcome::Entered
+            Self::Entered { about } | Self::Finished { about } | Self::Released { about } => {
+                fence(json, Field::Fence, *about);
             }
-            Response::Finished { about } => {
-                wire.fence = about;
-                Outcome::Finished
+            Self::Granted(granted) => {
+                id(json, Field::Lease, granted.lease.to_bits());
+                fence(json, Field::Fence, Some(granted.fence));
+                json.number(Field::Slot.name(), granted.slot.into());
+                json.number(Field::Ttl.name(), granted.ttl.as_millis_floor());
+                some(json, Field::Waited, granted.waited.as_millis_floor());
+                if granted.replayed {
+                    json.flag(Field::Replayed.name(), true);
+                }
+                some(json, Field::Wanted, granted.wanted.into());
             }
-            Response::Granted(granted) => {
-                wire.lease = Some(granted.lease);
-                wire.fence = Some(granted.fence);
-                wire.slot = Some(granted.slot);
-                wire.ttl_ms = Some(granted.ttl.as_millis_floor());
-                wire.waited_ms = some(granted.waited.as_millis_floor());
-                wire.replayed = granted.replayed;
-                wire.wanted = some(granted.wanted);
-                Outcome::Granted
+            Self::Held(held) => {
+                let holder = held.holder.as_ref();
+                json.optional(Field::Holder.name(), holder.map(HolderName::as_str));
+                fence(json, Field::Fence, held.fence);
+                let retry_after = held.retry_after.as_millis_ceil();
+                json.number(Field::RetryAfter.name(), retry_after);
+                some(json, Field::Waiters, held.waiters.into());
             }
-            Response::Held(held) => {
-                wire.holder = held.holder;
-                wire.fence = held.fence;
-                wire.retry_after_ms = Some(held.retry_after.as_millis_ceil());
-                wire.waiters = some(held.waiters);
-                Outcome::Held
+            Self::Listed { states, after } => {
+                json.array(Field::States.name(), states, state::write);
+                json.optional(Field::After.name(), after.as_deref());
             }
-            Response::Listed { states, after } => {
-                wire.states = Some(states);
-                wire.after = after;
-                Outcome::Listed
-            }
-            Response::NotHolder {
+            Self::NotHolder {
                 about,
                 ended,
                 present,
             } => {
-                wire.fence = about;
-                wire.reason = Some(Cow::Borrowed(ended.name()));
-                wire.present = present;
-                Outcome::NotHolder
+                fence(json, Field::Fence, *about);
+                json.text(Field::Reason.name(), ended.name());
+                fence(json, Field::Present, *present);
             }
-            Response::Queued { ahead, retry_after } => {
-                wire.waiters = Some(ahead);
-                wire.retry_after_ms = some(retry_after.as_millis_ceil());
-                Outcome::Queued
+            Self::Queued { ahead, retry_after } => {
+                json.number(Field::Waiters.name(), (*ahead).into());
+                some(json, Field::RetryAfter, retry_after.as_millis_ceil());
             }
-            Response::Refused(refusal) => {
-                wire.code = Some(refusal.code);
-                wire.reason = Some(refusal.reason);
-                wire.message = Some(refusal.message);
-                wire.retry_after_ms = refusal.retry_after.map(Span::as_millis_ceil);
-                wire.layout = refusal.layout;
-                Outcome::Refused
+            Self::Refused(refusal) => {
+                json.text(Field::Code.name(), refusal.code.name());
+                json.text(Field::Reason.name(), &refusal.reason);
+                json.text(Field::Message.name(), &refusal.message);
+                let retry_after = refusal.retry_after.map(Span::as_millis_ceil);
+                json.optional_number(Field::RetryAfter.name(), retry_after);
+                json.optional(Field::Layout.name(), refusal.layout.as_deref());
             }
-            Response::Released { about } => {
-                wire.fence = about;
-                Outcome::Released
+            Self::Renewed { about, ttl, wanted } => {
+                fence(json, Field::Fence, *about);
+                json.number(Field::Ttl.name(), ttl.as_millis_floor());
+                some(json, Field::Wanted, (*wanted).into());
             }
-            Response::Renewed { about, ttl, wanted } => {
-                wire.fence = about;
-                wire.ttl_ms = Some(ttl.as_millis_floor());
-                wire.wanted = some(wanted);
-                Outcome::Renewed
+            Self::Revoked(revoked) => json.number(Field::Revoked.name(), (*revoked).into()),
+            Self::State(state) => {
+                state::write(json.name(Field::State.name()), state);
             }
-            Response::Revoked(revoked) => {
-                wire.revoked = Some(revoked);
-                Outcome::Revoked
-            }
-            Response::State(state) => {
-                wire.state = Some(state);
-                Outcome::State
-            }
-        });
-        wire
+        }
     }
 }
 
 /// A number that is absent where it is nothing.
-fn some<T: Default + PartialEq>(number: T) -> Option<T> {
-    Some(number).filter(|number| *number != T::default())
+fn some(json: &mut Writer, field: Field, number: u64) {
+    json.optional_number(field.name(), Some(number).filter(|number| *number > 0));
 }

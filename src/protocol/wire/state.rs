@@ -1,0 +1,131 @@
+//! Keys' states as they travel.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
+use super::record::Record;
+use super::response::Unreadable;
+use super::schema::{FieldSchema, Kind, optional, required};
+use crate::fence::{Fence, Revision};
+use crate::invalid::Field;
+use crate::json::{self, Json, Writer};
+use crate::name::{EntryName, HolderName, Key};
+use crate::protocol::{DoneState, HolderState, KeyState};
+
+/// The fields of a [`KeyState`].
+pub const KEY_STATE: &[FieldSchema] = &[
+    required(Field::Key, Kind::Name(Key::MAX_BYTES)),
+    required(Field::Revision, Kind::Decimal),
+    required(Field::Holders, Kind::List(&Kind::Record(HOLDER_STATE))),
+    required(Field::Waiters, Kind::COUNT),
+    optional(Field::Done, Kind::Record(DONE_STATE)),
+];
+
+/// The fields of a [`HolderState`].
+pub const HOLDER_STATE: &[FieldSchema] = &[
+    required(Field::Holder, Kind::Name(HolderName::MAX_BYTES)),
+    required(Field::Fence, Kind::Decimal),
+    required(Field::Slot, Kind::COUNT),
+    required(Field::Limit, Kind::COUNT),
+    required(Field::Age, Kind::WHOLE),
+    required(Field::Remaining, Kind::WHOLE),
+    required(Field::Entries, Kind::Map(&Kind::Any)),
+];
+
+/// The fields of a [`DoneState`].
+pub const DONE_STATE: &[FieldSchema] = &[
+    required(Field::Fence, Kind::Decimal),
+    required(Field::Age, Kind::WHOLE),
+    required(Field::Remaining, Kind::WHOLE),
+];
+
+pub(super) fn key_state(text: &str) -> Result<KeyState, Unreadable> {
+    let record = Record::read(text, KEY_STATE)?;
+    let done = record.raw(Field::Done).map(done_state);
+    Ok(KeyState {
+        key: Key::parse(&record.given(Record::text, Field::Key)?)?,
+        revision: Revision::from_value(record.given(Record::decimal, Field::Revision)?),
+        holders: list(record.raw(Field::Holders), holder_state)?,
+        waiters: record.count(Field::Waiters),
+        done: done.transpose()?,
+    })
+}
+
+/// What `read` makes of each item of an array.
+pub(super) fn list<T>(
+    text: Option<&str>,
+    read: impl Fn(&str) -> Result<T, Unreadable>,
+) -> Result<Vec<T>, Unreadable> {
+    let mut items = Vec::new();
+    json::array(text.ok_or(Unreadable)?, &mut |item| {
+        items.push(read(item).ok()?);
+        Some(())
+    })
+    .ok_or(Unreadable)?;
+    Ok(items)
+}
+
+fn holder_state(text: &str) -> Result<HolderState, Unreadable> {
+    let record = Record::read(text, HOLDER_STATE)?;
+    let mut entries = BTreeMap::new();
+    json::fields(
+        record.raw(Field::Entries).ok_or(Unreadable)?,
+        &mut |name, value| {
+            let name = EntryName::parse(&json::text(name)?).ok()?;
+            entries.insert(name, Json::parse(value)?);
+            Some(())
+        },
+    )
+    .ok_or(Unreadable)?;
+    Ok(HolderState {
+        holder: record.given(Record::holder, Field::Holder)?,
+        fence: Fence::from_value(record.given(Record::decimal, Field::Fence)?),
+        slot: record.count(Field::Slot),
+        limit: record.count(Field::Limit),
+        age_ms: record.given(Record::whole, Field::Age)?,
+        remaining_ms: record.given(Record::whole, Field::Remaining)?,
+        entries,
+    })
+}
+
+fn done_state(text: &str) -> Result<DoneState, Unreadable> {
+    let record = Record::read(text, DONE_STATE)?;
+    Ok(DoneState {
+        fence: Fence::from_value(record.given(Record::decimal, Field::Fence)?),
+        age_ms: record.given(Record::whole, Field::Age)?,
+        remaining_ms: record.given(Record::whole, Field::Remaining)?,
+    })
+}
+
+/// Writes a state, as a value.
+pub(super) fn write(json: &mut Writer, state: &KeyState) {
+    json.object(|json| {
+        json.text(Field::Key.name(), state.key.as_str());
+        json.decimal(Field::Revision.name(), state.revision.value());
+        json.array(Field::Holders.name(), &state.holders, write_holder);
+        json.number(Field::Waiters.name(), state.waiters.into());
+        if let Some(done) = &state.done {
+            json.record(Field::Done.name(), |json| {
+                json.decimal(Field::Fence.name(), done.fence.value());
+                json.number(Field::Age.name(), done.age_ms);
+                json.number(Field::Remaining.name(), done.remaining_ms);
+            });
+        }
+    });
+}
+
+fn write_holder(json: &mut Writer, state: &HolderState) {
+    json.object(|json| {
+        json.text(Field::Holder.name(), state.holder.as_str());
+        json.decimal(Field::Fence.name(), state.fence.value());
+        json.number(Field::Slot.name(), state.slot.into());
+        json.number(Field::Limit.name(), state.limit.into());
+        json.number(Field::Age.name(), state.age_ms);
+        json.number(Field::Remaining.name(), state.remaining_ms);
+        json.record(Field::Entries.name(), |json| {
+            for (name, value) in &state.entries {
+                json.name(name.as_str()).raw(value.as_str());
+            }
+        });
+    });
+}

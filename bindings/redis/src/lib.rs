@@ -38,7 +38,7 @@ impl RedisCall {
     /// Whether the server knows the key-locking flag, as far as this call has found out.
     #[wasm_bindgen(getter, js_name = keyLocking)]
     pub fn key_locking(&self) -> bool {
-        self.call.as_ref().is_ok_and(redis::Call::key_locking)
+        self.call.as_ref().map_or(true, redis::Call::key_locking)
     }
 
     /// The next command: at the start, and after a rest.

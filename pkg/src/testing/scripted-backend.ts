@@ -1,15 +1,19 @@
-import type {
-  CallOptions,
-  Capabilities,
-  LeaseBackend,
-  Operation,
-  WireRequest,
-  WireResponse,
+import { CLOCK } from "../lease/arguments.js";
+import {
+  type CallOptions,
+  type Capabilities,
+  type LeaseBackend,
+  OPERATIONS,
+  type Operation,
+  type WireRequest,
+  type WireResponse,
 } from "../lease/backend.js";
+import { argument, oneOf, optionsOf, required, type Table, whole } from "../lease/check.js";
 import type { Clock } from "../lease/clock.js";
 import { BackendError } from "../lease/errors.js";
+import { BACKEND } from "../lease/recognise.js";
 import { tellStandstill } from "./standstill.js";
-import { TestClock } from "./test-clock.js";
+import { PASSING_MS, TestClock } from "./test-clock.js";
 
 /** What becomes of one request. Without any of these it is carried out and answered. */
 export interface Behaviour {
@@ -25,6 +29,29 @@ export interface Behaviour {
    */
   readonly answer?: "never" | { readonly response: unknown } | { readonly error: unknown };
 }
+
+const BEHAVIOUR: Table<Behaviour> = {
+  toHostMs: PASSING_MS,
+  toClientMs: PASSING_MS,
+  deliver: whole("times", 0, 100),
+  answer: {
+    must: '"never", { response } or { error }',
+    is: (value) =>
+      value === "never" ||
+      Reflect.has(value as object, "response") ||
+      Reflect.has(value as object, "error"),
+  },
+};
+const OPERATION = oneOf(...OPERATIONS);
+const ANY = oneOf(...OPERATIONS, "*");
+
+/** The network before a host. */
+export interface Network {
+  readonly clock: Clock;
+  readonly latencyMs?: number;
+}
+
+const NETWORK: Table<Network> = { clock: required(CLOCK), latencyMs: PASSING_MS };
 
 /** A request that was made. */
 export interface Recorded {
@@ -52,13 +79,11 @@ export class ScriptedBackend implements LeaseBackend {
    * @param inner - The host behind it all.
    * @param options.clock - By which delays are timed.
    * @param options.latencyMs - One way, unless a behaviour says otherwise; 10 by default.
+   * @throws LeaseError `INVALID` for a bad argument, as all its methods do.
    */
-  constructor(
-    inner: LeaseBackend,
-    options: { readonly clock: Clock; readonly latencyMs?: number },
-  ) {
-    const { clock, latencyMs = 10 } = options;
-    this.#inner = inner;
+  constructor(inner: LeaseBackend, options: Network) {
+    const { clock, latencyMs = 10 } = optionsOf(NETWORK, options);
+    this.#inner = argument("inner", BACKEND, inner);
     this.#clock = clock;
     this.#ordinary = { toHostMs: latencyMs, toClientMs: latencyMs };
   }
@@ -69,14 +94,17 @@ export class ScriptedBackend implements LeaseBackend {
 
   /** The next requests for this operation do this, one each. */
   next(operation: Operation, ...behaviours: readonly Behaviour[]): this {
+    argument("operation", OPERATION, operation);
     const line = this.#line.get(operation) ?? [];
-    this.#line.set(operation, [...line, ...behaviours]);
+    const more = behaviours.map((each) => optionsOf(BEHAVIOUR, each, "behaviour"));
+    this.#line.set(operation, [...line, ...more]);
     return this;
   }
 
   /** Requests for this operation do this, or those for any if `*`, where no other is in line. */
   always(operation: Operation | "*", behaviour: Behaviour): this {
-    this.#standing.set(operation, behaviour);
+    argument("operation", ANY, operation);
+    this.#standing.set(operation, optionsOf(BEHAVIOUR, behaviour, "behaviour"));
     return this;
   }
 

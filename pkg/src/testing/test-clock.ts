@@ -1,4 +1,11 @@
+import { argument, type Check } from "../lease/check.js";
 import type { Clock } from "../lease/clock.js";
+
+/** A time that passes. */
+export const PASSING_MS: Check = {
+  must: "a number of milliseconds from 0",
+  is: (value) => Number.isFinite(value) && Number(value) >= 0,
+};
 
 interface Timer {
   readonly due: number;
@@ -46,7 +53,7 @@ export class TestClock implements Clock {
 
   /** Lets `ms` milliseconds pass: every timer due runs at its time, and so does what follows. */
   async advance(ms: number): Promise<void> {
-    const end = this.#time + ms;
+    const end = this.#time + argument("ms", PASSING_MS, ms);
     await this.settle();
     for (let next = this.#next(end); next !== undefined; next = this.#next(end)) {
       const [id, timer] = next;
@@ -70,12 +77,12 @@ export class TestClock implements Clock {
 
   /** Lets `ms` milliseconds pass while nothing else runs, as when code blocks the event loop. */
   block(ms: number): void {
-    this.#time += ms;
+    this.#time += argument("ms", PASSING_MS, ms);
   }
 
   /** Lets `ms` milliseconds pass in which the monotonic clock stands still, as in a sleep. */
   sleep(ms: number): void {
-    this.#time += ms;
+    this.block(ms);
     this.#monotonicLag += ms;
   }
 

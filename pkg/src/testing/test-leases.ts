@@ -1,7 +1,9 @@
 import { memory } from "../backends/memory.js";
 import { type Lease, LeaseClient, type LeaseClientOptions } from "../index.js";
+import { CLIENT } from "../lease/arguments.js";
+import { optionsOf, type Table } from "../lease/check.js";
 import { ScriptedBackend } from "./scripted-backend.js";
-import { TestClock } from "./test-clock.js";
+import { PASSING_MS, TestClock } from "./test-clock.js";
 
 /** How leases for a test are set up. */
 export interface TestLeasesOptions extends Omit<LeaseClientOptions, "clock"> {
@@ -11,6 +13,9 @@ export interface TestLeasesOptions extends Omit<LeaseClientOptions, "clock"> {
    */
   readonly latencyMs?: number;
 }
+
+const { clock: _, ...CLIENT_OPTIONS } = CLIENT;
+const OPTIONS: Table<TestLeasesOptions> = { ...CLIENT_OPTIONS, latencyMs: PASSING_MS };
 
 /**
  * A client to test code with that takes leases, on a host of its own and on virtual time.
@@ -39,9 +44,13 @@ export interface TestLeases {
   lose(lease: Lease): Promise<void>;
 }
 
-/** Sets up leases for one test. */
-export function testLeases(options: TestLeasesOptions = {}): TestLeases {
-  const { latencyMs = 0, ...ours } = options;
+/**
+ * Sets up leases for one test.
+ *
+ * @throws LeaseError `INVALID` for a bad option.
+ */
+export function testLeases(options?: TestLeasesOptions): TestLeases {
+  const { latencyMs = 0, ...ours } = optionsOf(OPTIONS, options);
   const clock = new TestClock();
   const server = memory({ clock });
   const host = new ScriptedBackend(server, { clock, latencyMs });

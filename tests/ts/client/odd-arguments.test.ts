@@ -7,15 +7,29 @@ import { BackendError, type Lease, type LeaseBackend, LeaseClient, LeaseError } 
 import { cached } from "leasehold/cache";
 import { durableObject } from "leasehold/durable-object";
 import { election } from "leasehold/election";
+import {
+  d1Fence,
+  durableObjectFence,
+  FencedObject,
+  mysqlFence,
+  postgresFence,
+  r2Objects,
+  redisFence,
+  s3Objects,
+  sqliteFence,
+} from "leasehold/fence";
 import { http, httpFromEnv } from "leasehold/http";
 import { ioredis } from "leasehold/ioredis";
+import { attachLease, leaseProvider } from "leasehold/mastra";
 import { memory } from "leasehold/memory";
 import { nodeRedis } from "leasehold/node-redis";
 import { redis } from "leasehold/redis";
 import { onSchedule } from "leasehold/schedule";
 import { service } from "leasehold/service";
 import { synchronized } from "leasehold/synchronized";
+import { ScriptedBackend, TestClock, testLeases } from "leasehold/testing";
 import { upstash, upstashFromEnv } from "leasehold/upstash";
+import { LockManager } from "leasehold/web-locks";
 
 const oops = (): never => {
   throw new Error("not a LeaseError");
@@ -114,6 +128,16 @@ const ODD: Readonly<Record<string, unknown>> = {
 
 const client = () => new LeaseClient(memory(), { waitMs: 0 });
 
+const named = () => client().named({ secret: SECRET });
+
+const r2 = r2Objects({ get: async () => null, put: async () => ({}) });
+
+/** The first thing told, or the error in its place; not for long. */
+async function first(told: AsyncIterable<unknown>): Promise<void> {
+  const next = told[Symbol.asyncIterator]().next();
+  await Promise.race([next, new Promise((wake) => setTimeout(wake, 20))]);
+}
+
 async function withLease(use: (lease: Lease) => unknown): Promise<void> {
   const lease = await client().acquire("k");
   try {
@@ -128,7 +152,10 @@ const each = (names: readonly string[], call: (options: object) => unknown) =>
   Object.fromEntries(names.map((name) => [name, (odd: unknown) => call({ [name]: odd })]));
 
 const LIMITS = ["signal", "timeoutMs"];
-const ACQUIRE = [...LIMITS, "ttlMs", "waitMs", "holder", "renew", "renewal"];
+const ALONE = [...LIMITS, "ttlMs", "waitMs", "holder", "renewal", "maxHoldMs", "steal"];
+const ACQUIRE = [...ALONE, "limit", "mode", "reentrant", "renew"];
+const SECRET = "a secret of more than sixteen bytes";
+const LEASE = { key: "k", fence: 1n };
 const OPTIONS = ["holder", "waitUntil", "clock", "ttlMs", "waitMs", "onEvent", "keepProcessAlive"];
 const HANDLE = ["v", "key", "holder", "id", "fence", "ttlMs"];
 const NOON = { at: Date.now(), everyMs: 60_000 };
@@ -194,7 +221,7 @@ const CALLS: Readonly<Record<string, Readonly<Record<string, Call>>>> = {
     leases: (odd: never) => onSchedule(odd, "k", NOON, () => {}),
     name: (odd: string) => onSchedule(client(), odd, NOON, () => {}),
     options: (odd: never) => onSchedule(client(), "k", odd, () => {}),
-    ...each(["at", "everyMs", "offsetMs", ...ACQUIRE.slice(0, -2)], (options) =>
+    ...each(["at", "everyMs", "offsetMs", ...ALONE], (options) =>
       onSchedule(client(), "k", { ...NOON, ...options }, () => {}),
     ),
   },
@@ -214,6 +241,81 @@ const CALLS: Readonly<Record<string, Readonly<Record<string, Call>>>> = {
       withLease((lease) => client().resume({ ...lease.detach(), ...field })),
     ),
   },
+  runOnce: {
+    key: (odd: string) => client().runOnce(odd, { keepMs: 60_000 }, () => 1),
+    options: (odd: never) => client().runOnce("k", odd, () => 1),
+    result: (odd: never) => client().runOnce("k", { keepMs: 60_000 }, () => [odd]),
+    ...each(["keepMs", "fingerprint", ...ALONE], (options) =>
+      client().runOnce("k", { keepMs: 60_000, ...options }, () => 1),
+    ),
+  },
+  watch: {
+    key: (odd: string) => first(client().watch(odd)),
+    options: (odd: object) => first(client().watch("k", odd)),
+    ...each(["after", ...LIMITS], (options) => first(client().watch("k", options))),
+  },
+  list: {
+    options: (odd: object) => first(client().list(odd)),
+    ...each(["prefix", ...LIMITS], (options) => first(client().list(options))),
+  },
+  named: {
+    options: (odd: never) => client().named(odd),
+    secret: (secret: never) => client().named({ secret }),
+    key: (odd: string) => named().acquire(odd, "a"),
+    owner: (odd: string) => named().acquire("k", odd),
+    toOwner: (odd: string) => named().transfer("k", "a", odd),
+    acquire: (odd: object) => named().acquire("k", "a", odd),
+    renew: (odd: object) => named().renew("k", "a", odd),
+    release: (odd: object) => named().release("k", "a", odd),
+    transfer: (odd: object) => named().transfer("k", "a", "b", odd),
+    ask: (odd: object) => named().owner("k", odd),
+    ...each(["fence", "ttlMs", ...LIMITS], (options) => named().renew("k", "a", options)),
+  },
+  fence: {
+    postgres: (odd: never) => postgresFence(odd),
+    mysql: (odd: never) => mysqlFence(odd),
+    d1: (odd: never) => d1Fence(odd),
+    // A database of the caller's may throw what it likes.
+    sqlite: (odd: never) => typeof odd === "function" || sqliteFence(odd),
+    durableObject: (odd: never) => durableObjectFence(odd),
+    redis: (odd: never) => redisFence(odd),
+    store: (odd: never) => new FencedObject(odd, "name"),
+    name: (odd: never) => new FencedObject(r2, odd),
+    r2: (odd: never) => r2Objects(odd),
+    s3: (odd: never) => s3Objects(odd),
+    ...each(["url", "fetch"], (options) =>
+      s3Objects({ url: URLS.url, fetch: globalThis.fetch, ...options }),
+    ),
+    lease: (odd: never) => postgresFence(async () => {}).advance(odd),
+    ...each(["key", "fence", "slot"], (part) =>
+      postgresFence(async () => {}).advance({ ...LEASE, ...part }),
+    ),
+    commands: (odd: never) => redisFence(async () => []).write(LEASE, odd),
+    text: (odd: never) => new FencedObject(r2, "name").write(LEASE, odd),
+  },
+  "web locks": {
+    leases: (odd: never) => new LockManager(odd),
+    options: (odd: object) => new LockManager(client(), odd),
+    ...each(["clientId", "ttlMs"], (options) => new LockManager(client(), options)),
+  },
+  mastra: {
+    leases: (odd: never) => typeof odd === "function" || leaseProvider(odd, { secret: SECRET }),
+    options: (odd: never) => leaseProvider(client(), odd),
+    ...each(["secret", "prefix", "timeoutMs"], (options) =>
+      leaseProvider(client(), { secret: SECRET, ...options }),
+    ),
+    pubsub: (odd: never) => void attachLease(odd, leaseProvider(client(), { secret: SECRET })),
+    provider: (odd: never) => attachLease({}, odd),
+  },
+  testing: {
+    options: (odd: object) => testLeases(odd),
+    ...each(["latencyMs", "ttlMs"], (options) => testLeases(options)),
+    inner: (odd: never) => new ScriptedBackend(odd, { clock: new TestClock() }),
+    network: (odd: never) => new ScriptedBackend(memory(), odd),
+    operation: (odd: never) => testLeases().host.always(odd, {}),
+    behaviour: (odd: never) => testLeases().host.next("renew", odd),
+    ms: (odd: never) => typeof odd === "number" || new TestClock().advance(odd),
+  },
   inspect: {
     key: (odd: string) => client().inspect(odd),
     options: (odd: object) => client().inspect("k", odd),
@@ -229,6 +331,14 @@ const CALLS: Readonly<Record<string, Readonly<Record<string, Call>>>> = {
     release: (odd: object) => withLease((lease) => lease.release(odd)),
     toHolder: (odd: string) => withLease((lease) => lease.transfer(odd)),
     transfer: (odd: object) => withLease((lease) => lease.transfer("next", odd)),
+    finish: (odd: never) => withLease((lease) => lease.finish(odd)),
+    ...each(["result", "keepMs"], (options) =>
+      withLease((lease) => lease.finish({ keepMs: 60_000, ...options })),
+    ),
+    "entry's name": (odd: string) => withLease((lease) => lease.setEntry(odd, 1)),
+    "entry's value": (odd: never) => withLease((lease) => lease.setEntry("e", odd)),
+    "entry's options": (odd: object) => withLease((lease) => lease.setEntry("e", 1, odd)),
+    deleteEntry: (odd: string) => withLease((lease) => lease.deleteEntry(odd)),
     ...each([...LIMITS, "ttlMs"], (options) => withLease((lease) => lease.renew(options))),
   },
   durableObject: {

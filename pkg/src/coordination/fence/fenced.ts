@@ -1,4 +1,5 @@
-import { invalid, LeaseError } from "../../lease/errors.js";
+import { record as anObject, argument, fields, required, type Table } from "../../lease/check.js";
+import { LeaseError } from "../../lease/errors.js";
 
 /** Whoever writes: a lease, or what arrived from one, such as a key and a header with the fence. */
 export interface Fenced {
@@ -38,17 +39,29 @@ export interface FenceRecord {
 /** Twenty digits hold every fence: they all are below 2^64. */
 const DIGITS = 20;
 
-/** The record for a lease. */
-export function record({ key, fence, slot = 0 }: Fenced): FenceRecord {
-  if (typeof key !== "string" || key === "") {
-    throw invalid("key", "must be the key of the lease");
-  }
-  if (typeof fence !== "bigint" || fence < 0n || fence >= 2n ** 64n) {
-    throw invalid("fence", "must be the lease's fence, a bigint: BigInt(text) makes one of text");
-  }
-  if (!Number.isSafeInteger(slot) || slot < 0) {
-    throw invalid("slot", "must be the lease's slot, a whole number from 0");
-  }
+const LEASE: Table<Fenced> = {
+  key: required({
+    must: "the key of the lease",
+    is: (value) => typeof value === "string" && value !== "",
+  }),
+  fence: required({
+    must: "the lease's fence, a bigint",
+    is: (value) => typeof value === "bigint" && value >= 0n && value < 2n ** 64n,
+    hint: (value) => (typeof value === "string" ? "BigInt(text) makes one of text" : undefined),
+  }),
+  slot: {
+    must: "the lease's slot, a whole number from 0",
+    is: (value) => Number.isSafeInteger(value) && Number(value) >= 0,
+  },
+};
+
+/**
+ * The record for a lease.
+ *
+ * @throws LeaseError `INVALID` for what is none.
+ */
+export function record(lease: Fenced): FenceRecord {
+  const { key, fence, slot = 0 } = fields(LEASE, argument("lease", anObject, lease), "lease", "");
   return { key, slot, fence: String(fence).padStart(DIGITS, "0") };
 }
 

@@ -1,3 +1,15 @@
+import {
+  argument,
+  type Check,
+  callback,
+  form,
+  hasMethod,
+  having,
+  optionsOf,
+  required,
+  type Table,
+  text,
+} from "../../lease/check.js";
 import { invalid, LeaseError } from "../../lease/errors.js";
 import { type Fenced, type FenceRecord, fencedOut, record } from "./fenced.js";
 
@@ -19,6 +31,14 @@ export interface ObjectStore {
   put(name: string, text: string, etag: string | undefined): Promise<boolean>;
 }
 
+const STORE: Check = {
+  must: "r2Objects(bucket), s3Objects(options) or an ObjectStore of your own",
+  is: (value) => hasMethod(value, "get", "put") && !hasMethod(value, "head"),
+  hint: (value) => (hasMethod(value, "head") ? "pass r2Objects(bucket)" : undefined),
+};
+const NAME = text(1_024);
+const TEXT: Check = { must: "a string", is: (value) => typeof value === "string" };
+
 /** How often a write is tried while others write the same object. */
 const ATTEMPTS = 16;
 
@@ -34,8 +54,8 @@ export class FencedObject {
   readonly #name: string;
 
   constructor(store: ObjectStore, name: string) {
-    this.#store = store;
-    this.#name = name;
+    this.#store = argument("store", STORE, store);
+    this.#name = argument("name", NAME, name);
   }
 
   /** The text; undefined if nothing was written yet. */
@@ -61,10 +81,7 @@ export class FencedObject {
    * @throws LeaseError as `advance` does, with nothing written.
    */
   async write(lease: Fenced, text: string): Promise<void> {
-    if (typeof text !== "string") {
-      throw invalid("text", "must be a string");
-    }
-    await this.#replace(lease, text);
+    await this.#replace(lease, argument("text", TEXT, text));
   }
 
   /** Stores a new text, or the present one under a new fence; what was there before. */
@@ -126,6 +143,8 @@ export interface R2Like {
   put(name: string, text: string, options: R2Condition): Promise<unknown>;
 }
 
+const BUCKET = having("an R2 bucket, such as env.BUCKET", "get", "put");
+
 /** On what condition R2 stores an object. */
 export interface R2Condition {
   readonly onlyIf: { readonly etagMatches: string } | { readonly etagDoesNotMatch: string };
@@ -133,6 +152,7 @@ export interface R2Condition {
 
 /** Objects in an R2 bucket, by a Worker's binding. R2 takes one write per second and name. */
 export function r2Objects(bucket: R2Like): ObjectStore {
+  argument("bucket", BUCKET, bucket);
   return {
     async get(name) {
       const found = await bucket.get(name);
@@ -153,6 +173,10 @@ export interface S3Options {
   readonly fetch: (url: string, init: RequestInit) => Promise<Response>;
 }
 
+const S3: Table<S3Options> = {
+  url: required(form("the bucket's address, such as https://s3.example/bucket", /^https?:\/\//)),
+  fetch: required(callback),
+};
 const SUCCESS = 200;
 const ABSENT = 404;
 /** Somebody else wrote: the ETag differs, two puts met, the object is gone. */
@@ -162,7 +186,8 @@ const CONFLICTS = [412, 409, ABSENT];
  * Objects in S3, or in a service that honours `If-Match` and `If-None-Match` on a put and answers
  * 412. Some that call themselves compatible ignore the condition: try one first.
  */
-export function s3Objects({ url, fetch }: S3Options): ObjectStore {
+export function s3Objects(options: S3Options): ObjectStore {
+  const { url, fetch } = optionsOf(S3, options);
   const address = (name: string) =>
     `${url.replace(/\/$/, "")}/${name.split("/").map(encodeURIComponent).join("/")}`;
   return {

@@ -1,4 +1,4 @@
-import { invalid } from "../../lease/errors.js";
+import { argument, type Check, callback } from "../../lease/check.js";
 import { type Fenced, type FenceGuard, fencedOut, record } from "./fenced.js";
 
 /** A guard in Redis, with writes that it checks. */
@@ -14,6 +14,17 @@ export interface RedisGuard extends FenceGuard {
    */
   write(lease: Fenced, ...commands: (readonly string[])[]): Promise<unknown[]>;
 }
+
+const COMMANDS: Check = {
+  must: "arrays of a command's name, its key and its arguments, all of them text",
+  is: (value) =>
+    (value as unknown[]).every(
+      (command) =>
+        Array.isArray(command) &&
+        command.length >= 2 &&
+        command.every((part) => typeof part === "string"),
+    ),
+};
 
 // All fences have as many digits, so that they sort as text: a Lua number is not exact above 2^53.
 const SCRIPT = `local seen = redis.call('GET', KEYS[1])
@@ -33,13 +44,10 @@ return replies`;
  * @param send - Sends one command, such as `([name, ...args]) => client.call(name, args)`.
  */
 export function redisFence(send: (command: readonly string[]) => PromiseLike<unknown>): RedisGuard {
+  argument("send", callback, send);
   const write: RedisGuard["write"] = async (lease, ...commands) => {
     const { key, slot, fence } = record(lease);
-    for (const command of commands) {
-      if (!Array.isArray(command) || command.length < 2) {
-        throw invalid("commands", "must be arrays of a command's name, its key and its arguments");
-      }
-    }
+    argument("commands", COMMANDS, commands);
     const touched = new Set(commands.map(([, name = ""]) => name));
     const keys = [`leasehold:guard:{${key}}:${slot}`, ...touched];
     const values = commands.flatMap((command) => [String(command.length), ...command]);

@@ -1,5 +1,14 @@
+import { argument, type Check, callback, hasMethod, having } from "../../lease/check.js";
 import { type Fenced, type FenceGuard, fencedOut, record } from "./fenced.js";
 import { ADVANCE, isRefusal } from "./sql.js";
+
+const RUN: Check = {
+  ...callback,
+  hint: (value) =>
+    hasMethod(value, "query") ? "pass (text, values) => client.query(text, values)" : undefined,
+};
+const DATABASE = having("a D1 database, such as env.DB", "prepare", "batch");
+const STATEMENTS: Check = { must: "an array of statements", is: Array.isArray };
 
 /** Runs one statement on the connection that has the transaction open. */
 export type RunSql = (text: string, values: (string | number)[]) => PromiseLike<unknown>;
@@ -12,7 +21,7 @@ export type RunSql = (text: string, values: (string | number)[]) => PromiseLike<
  * database may also ask for another try (`40001`): that error is passed on as it is.
  */
 export function postgresFence(run: RunSql): FenceGuard {
-  return guard(ADVANCE.postgres, run);
+  return guard(ADVANCE.postgres, argument("run", RUN, run));
 }
 
 /**
@@ -20,7 +29,7 @@ export function postgresFence(run: RunSql): FenceGuard {
  * over its connection, and roll back when it throws: MySQL would commit the rest.
  */
 export function mysqlFence(run: RunSql): FenceGuard {
-  return guard(ADVANCE.mysql, run);
+  return guard(ADVANCE.mysql, argument("run", RUN, run));
 }
 
 /** What is used of a D1 statement. */
@@ -48,12 +57,14 @@ export interface D1Guard<S, R> extends FenceGuard {
 
 /** A guard in a D1 database's table, {@link FENCE_SCHEMA}`.sqlite`. */
 export function d1Fence<S extends D1StatementLike, R>(database: D1Like<S, R>): D1Guard<S, R> {
+  argument("database", DATABASE, database);
   const advance = (values: (string | number)[]) =>
     database.prepare(ADVANCE.sqlite).bind(...values) as S;
   return {
     ...guard(ADVANCE.sqlite, (_, values) => advance(values).run()),
     batch: (lease, statements) =>
       refusing(lease, async (values) => {
+        argument("statements", STATEMENTS, statements);
         const [, ...results] = await database.batch([advance(values), ...statements]);
         return results;
       }),

@@ -1,5 +1,12 @@
+import { argument, type Check, hasMethod, having } from "../../lease/check.js";
 import { type Fenced, fencedOut, record, type SyncFenceGuard } from "./fenced.js";
 import { ADVANCE, FENCE_SCHEMA, isRefusal } from "./sql.js";
+
+const STORAGE: Check = {
+  must: "a Durable Object's ctx.storage, of a class with SQLite storage",
+  is: (value) => hasMethod(Reflect.get(value as object, "sql"), "exec"),
+};
+const DATABASE = having("an open SQLite database", "exec", "prepare");
 
 /** What is used of a Durable Object's `ctx.storage`. */
 export interface DurableObjectStorageLike {
@@ -19,7 +26,7 @@ export interface SqliteLike {
  * runs nothing else, and what it has stored is stored together.
  */
 export function durableObjectFence(storage: DurableObjectStorageLike): SyncFenceGuard {
-  storage.sql.exec(FENCE_SCHEMA.sqlite);
+  argument("storage", STORAGE, storage).sql.exec(FENCE_SCHEMA.sqlite);
   return guard((...values) => storage.sql.exec(ADVANCE.sqlite, ...values));
 }
 
@@ -30,7 +37,7 @@ export function durableObjectFence(storage: DurableObjectStorageLike): SyncFence
  * Call `advance` in the transaction of the writes, one begun with `BEGIN IMMEDIATE`.
  */
 export function sqliteFence(database: SqliteLike): SyncFenceGuard {
-  database.exec(FENCE_SCHEMA.sqlite);
+  argument("database", DATABASE, database).exec(FENCE_SCHEMA.sqlite);
   const statement = database.prepare(ADVANCE.sqlite);
   return guard((...values) => statement.run(...values));
 }

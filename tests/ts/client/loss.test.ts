@@ -88,6 +88,32 @@ for (const [name, pass] of [
   });
 }
 
+for (const [name, pass] of [
+  ["", "block"],
+  [" while its monotonic clock stood still", "sleep"],
+] as const) {
+  test(`work that is thawed after five minutes${name} finds its lease lost at its first look`, async () => {
+    const { clock, client, rival } = bench();
+    const { promise: frozen, resolve: thaw } = Promise.withResolvers<void>();
+    const seen: unknown[] = [];
+    const ran = client.run("k", { ttlMs: 30_000 }, async (lease) => {
+      seen.push(lease.fence);
+      await frozen;
+      seen.push(lease.held, lease.signal.aborted);
+      lease.check();
+    });
+    await clock.advance(20);
+    clock[pass](300_000);
+    thaw();
+    await assert.rejects(within(clock, 20, ran), leaseError("LOST", { reason: "expired" }));
+    const [fence, ...found] = seen;
+    assert.deepEqual(found, [false, true]);
+    // The host has stood still as well, by the same clock.
+    const next = await within(clock, 30_100, rival().acquire("k", { waitMs: 60_000 }));
+    assert.ok(next.fence > (fence as bigint));
+  });
+}
+
 test("whoever awaited the client finds the signal aborted when it goes on", async () => {
   const { clock, client } = bench({ latencyMs: 0 });
   const lease = await within(clock, 0, client.acquire("k", { ttlMs: 1_000 }));

@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { isDeepStrictEqual } from "node:util";
 import type { LeaseClient } from "leasehold";
 import { cached } from "leasehold/cache";
 import { election } from "leasehold/election";
 import { onSchedule } from "leasehold/schedule";
-
-const TTL = 5_000;
+import { synchronized, toResponse } from "leasehold/synchronized";
+import { type Instance, instances, register } from "../../../examples/services/registry.ts";
+import { fails, TTL } from "./tools.ts";
 
 /** What is built on leases, on every host. */
 export function pieces(client: () => LeaseClient, freshKey: () => string): void {
@@ -66,6 +68,47 @@ export function pieces(client: () => LeaseClient, freshKey: () => string): void 
         if (!firing.ran) assert.equal(firing.skipped, "done");
       }
     }
+  });
+
+  test("synchronized: one at a time for each input, and who comes second is refused", async () => {
+    const name = `${freshKey()}:{}`;
+    const { promise: kept, resolve: finish } = Promise.withResolvers<void>();
+    const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
+    const ship = () =>
+      synchronized(client(), name, async (order: string, lease) => {
+        if (order === "42") begin();
+        if (order === "42") await kept;
+        lease.check();
+        return `shipped ${order}`;
+      });
+    const first = ship()("42");
+    await begun;
+    const second: unknown = await ship()("42").catch((error) => error);
+    fails("HELD")(second);
+    assert.equal(toResponse(second).status, 409);
+    assert.equal(await ship()("43"), "shipped 43");
+    finish();
+    assert.equal(await first, "shipped 42");
+  });
+
+  test("services: who registers is listed with its address, and gone at once when it stops", async () => {
+    const service = freshKey();
+    const all = ["ann", "ben"].map((name) => ({ name, url: `http://${name}.internal` }));
+    const stops = all.map(() => new AbortController());
+    const running = all.map((instance, index) =>
+      register(client(), service, instance, { signal: stops[index]?.signal as AbortSignal }),
+    );
+    const until = async (expected: readonly Instance[]) => {
+      for await (const listed of instances(client(), service)) {
+        const byName = [...listed].sort((a, b) => (a.name < b.name ? -1 : 1));
+        if (isDeepStrictEqual(byName, expected)) return;
+      }
+    };
+    await until(all);
+    stops[0]?.abort();
+    await until(all.slice(1));
+    stops[1]?.abort();
+    await Promise.all(running);
   });
 
   test("cache: many readers and writers, and no read is stale after a write returned", async () => {

@@ -369,9 +369,7 @@ export class LeaseClient implements AsyncDisposable {
 
 /** The machine for a lease: `bindings/client/src/settings.rs` has what can be set. */
 function holderOf(settings: object): Holder {
-  const machine = new Holder(
-    JSON.stringify({ ...settings, op: randomId(), toLease: randomId() }),
-  );
+  const machine = new Holder(JSON.stringify({ ...settings, op: randomId(), toLease: randomId() }));
   const complaint = machine.complaint();
   if (complaint === undefined) return machine;
   machine.free();

@@ -20,6 +20,7 @@ describe("the packed package in Node", () => {
   let project: Project;
   before(async () => {
     project = await Project.create({
+      "try.mjs": await readmeFile("try.mjs"),
       "main.ts": await readmeFile("main.ts"),
       "route.ts": await readmeFile("route.ts"),
     });
@@ -47,6 +48,10 @@ describe("the packed package in Node", () => {
     const imports = entries.map((name) => `await import(${JSON.stringify(name)});`);
     await project.write({ "imports.js": imports.join("\n") });
     await project.node("imports.js");
+  });
+
+  test("the README's first program runs as it stands", async () => {
+    assert.equal(await project.node("try.mjs"), "undefined\ntrue\n");
   });
 
   test("the README's Node program runs against a stand-alone host", async () => {

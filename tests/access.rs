@@ -5,7 +5,7 @@ mod common;
 use common::*;
 use leasehold::access::{Access, Entry, Fault, Flaw, Operator, Origins, Right, Rights};
 use leasehold::protocol::wire::Verb;
-use leasehold::protocol::{Acquire, Code, Operation, Refusal, Request};
+use leasehold::protocol::{Acquire, Call, Code, Operation, Refusal, Request};
 
 const TOKEN: &str = "0123456789abcdef";
 const ORDERS: &str = "orders-0123456789";
@@ -38,7 +38,7 @@ fn ask(access: &Access, bearer: &str, right: Right, text: &str) -> Option<String
         key: key(text),
         ..request(1, verify(1))
     };
-    reason(access.check(bearer, right, &request))
+    reason(access.check(bearer, right, &Call::Request(request)))
 }
 
 fn hold(access: &Access, bearer: &str, key: &str) -> Option<String> {
@@ -141,7 +141,7 @@ fn to_steal_takes_the_right_to_revoke() {
             rights,
             ..entry(TOKEN, None)
         }]);
-        let found = reason(access.check(TOKEN, Right::Hold, &steal));
+        let found = reason(access.check(TOKEN, Right::Hold, &Call::Request(steal.clone())));
         assert_eq!(found.as_deref(), expected);
     }
 }

@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use leasehold::layout::{Layout, Place, Plan, Register, Ruling, Standing, Told, Unfit};
-use leasehold::protocol::{Code, Operation, Refusal, Request};
+use leasehold::protocol::{Call, Code, List, Operation, Refusal, Request};
 
 fn layout(text: &str) -> Layout {
     text.parse().expect("a layout")
@@ -14,11 +14,11 @@ fn place(name: &str, setting: &str, standing: Standing) -> Place {
     Place::new(Some(name.into()), layout(setting), standing)
 }
 
-fn about(text: &str, operation: Operation) -> Request {
-    Request {
+fn about(text: &str, operation: Operation) -> Call {
+    Call::Request(Request {
         key: key(text),
         ..request(1, operation)
-    }
+    })
 }
 
 fn told(in_force: &str, next: Option<(&str, u64)>) -> Told {
@@ -251,6 +251,27 @@ fn a_shard_goes_by_what_is_in_force() {
 }
 
 #[test]
+fn each_shard_of_what_is_in_force_answers_a_list() {
+    let list = |name: &str, setting, told| {
+        let mut place = place(name, setting, Standing::Unknown);
+        outcome(place.rule(at(0), Call::List(List::default()), told))
+    };
+    for name in ["shard/8/0", "shard/8/7", "shard/4/3"] {
+        assert_eq!(list(name, "8", None), "ask");
+    }
+    let steady = || Some(told("8", None));
+    let closing = || Some(told("4", Some(("8", 700))));
+    assert_eq!(list("shard/8/7", "8", steady()), "serve");
+    assert_eq!(list("shard/8/7", "8", closing()), "wrong-object 4");
+    assert_eq!(list("shard/4/3", "8", closing()), "serve");
+    assert_eq!(list("shard/4/3", "8", steady()), "wrong-object 8");
+    for (name, setting) in [("key/a", "key"), ("key/a", "8"), ("shard/4/3", "key")] {
+        let expected = format!("wrong-object {setting}");
+        assert_eq!(list(name, setting, None), expected);
+    }
+}
+
+#[test]
 fn a_shard_is_open_from_the_registers_word_until_it_is_closed() {
     let mut shard = place("shard/4/0", "4", Standing::Unknown);
     assert!(shard.may_grant());
@@ -269,10 +290,10 @@ fn a_shard_is_open_from_the_registers_word_until_it_is_closed() {
         (60_000, 9_500, 0),
     ] {
         let ruling = shard.rule(at(now), about("a", renew(1, ttl)), Some(half.clone()));
-        let Ruling::Serve(Request {
+        let Ruling::Serve(Call::Request(Request {
             operation: Operation::Renew { ttl, .. },
             ..
-        }) = ruling
+        })) = ruling
         else {
             panic!("{ruling:?}");
         };

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use common::hosting::Server;
 use common::*;
 use leasehold::layout::{Layout, Place, Plan, Register, Ruling, Standing, Told};
-use leasehold::protocol::{Operation, Request, Response};
+use leasehold::protocol::{Call, Operation, Request, Response};
 use proptest::prelude::*;
 
 const LAYOUTS: [&str; 2] = ["1", "2"];
@@ -134,8 +134,10 @@ impl World {
             ..request(bits, operation)
         };
         let object = self.object(name);
-        match object.place.rule(at(millis), request.clone(), told) {
-            Ruling::Serve(request) => {
+        let call = Call::Request(request.clone());
+        match object.place.rule(at(millis), call, told) {
+            Ruling::Serve(Call::List(_)) => panic!("no list was asked for"),
+            Ruling::Serve(Call::Request(request)) => {
                 let to = object.server.send(millis, request.clone());
                 let answer = object.server.reply(to).expect("an answer at once");
                 self.learn(name, text, &request, &answer);

@@ -17,7 +17,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::hint::black_box;
 
-use crate::protocol::{Code, Refusal, Request};
+use crate::protocol::{Call, Code, Refusal};
 
 /// The tokens that a host accepts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -62,16 +62,23 @@ impl Access {
         self.entry(bearer, right).map(drop)
     }
 
-    /// Whether the bearer of this token may make this request.
+    /// Whether the bearer of this token may make this call. What a list asks for has to be within one
+    /// of the token's prefixes.
     ///
     /// # Errors
     /// Those of [`Self::authorize`], and `out-of-scope` when the token opens other keys only.
-    pub fn check(&self, bearer: &str, right: Right, request: &Request) -> Result<(), Refusal> {
+    pub fn check(&self, bearer: &str, right: Right, call: &Call) -> Result<(), Refusal> {
         let entry = self.entry(bearer, right)?;
-        if let Some(beside) = Right::beside(&request.operation) {
-            self.authorize(bearer, beside)?;
-        }
-        if !entry.covers(request.key.as_str()) {
+        let asked = match call {
+            Call::List(list) => list.prefix.as_str(),
+            Call::Request(request) => {
+                if let Some(beside) = Right::beside(&request.operation) {
+                    self.authorize(bearer, beside)?;
+                }
+                request.key.as_str()
+            }
+        };
+        if !entry.covers(asked) {
             return Err(denied(
                 "out-of-scope",
                 "The token does not open this key: use one whose prefixes cover it.",

@@ -4,7 +4,7 @@ use alloc::string::String;
 
 use super::{Layout, REGISTER, Told};
 use crate::decimal;
-use crate::protocol::{Code, Operation, Refusal, Request};
+use crate::protocol::{Call, Code, Operation, Refusal, Request};
 use crate::time::{Instant, Span};
 
 /// What one object knows of its place.
@@ -29,11 +29,11 @@ pub enum Standing {
     Closed(Instant),
 }
 
-/// What an object is to do with a request.
+/// What an object is to do with a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ruling {
     /// Ask the register, and rule again with its answer, unless the object was closed meanwhile: then
-    /// nothing is to come of the request.
+    /// nothing is to come of the call.
     Ask,
     /// Serve it if a grant of its key runs here, else answer the refusal. Between an object per key
     /// and shards there is no record of what is in force.
@@ -41,7 +41,7 @@ pub enum Ruling {
     /// It is not this object's, or not yet.
     Refuse(Refusal),
     /// Serve it.
-    Serve(Request),
+    Serve(Call),
 }
 
 impl Place {
@@ -84,36 +84,49 @@ impl Place {
         self.own.as_ref() == Some(&self.setting)
     }
 
-    /// What to do with a request; `told` is the register's answer to [`Ruling::Ask`] about it.
-    pub fn rule(&mut self, now: Instant, request: Request, told: Option<Told>) -> Ruling {
-        let is_own =
-            |own: &Layout| Some(own.object_of(request.key.as_str()).as_str()) == self.name();
-        let could_serve = self.is_current() || !makes_a_grant(&request.operation);
-        if !(could_serve && self.own.as_ref().is_some_and(is_own)) {
+    /// What to do with a call; `told` is the register's answer to [`Ruling::Ask`] about it.
+    pub fn rule(&mut self, now: Instant, call: Call, told: Option<Told>) -> Ruling {
+        let could_serve = self.is_current() || !makes_a_grant(&call);
+        if !(could_serve && self.is_addressed_by(&call)) {
             return Ruling::Refuse(wrong_object(&self.setting));
         }
         let is_sharded = self.own.as_ref().is_some_and(Layout::is_sharded);
         if self.is_current() && (!is_sharded || self.standing == Standing::Open) {
-            return Ruling::Serve(request);
+            return Ruling::Serve(call);
         }
         if !(is_sharded && self.setting.is_sharded()) {
-            return Ruling::IfHeld(request, wrong_object(&self.setting));
+            let refusal = wrong_object(&self.setting);
+            return match call {
+                Call::List(_) => Ruling::Refuse(refusal),
+                Call::Request(request) => Ruling::IfHeld(request, refusal),
+            };
         }
         match told {
-            Some(told) => self.rule_as_told(now, request, told),
+            Some(told) => self.rule_as_told(now, call, told),
             None => Ruling::Ask,
         }
     }
 
-    fn rule_as_told(&mut self, now: Instant, request: Request, told: Told) -> Ruling {
+    /// Whether it is among the objects that answer this in its own layout: of a key one object, of a
+    /// list each shard.
+    fn is_addressed_by(&self, call: &Call) -> bool {
+        self.own.as_ref().is_some_and(|own| match call {
+            Call::List(_) => own.is_sharded(),
+            Call::Request(request) => {
+                Some(own.object_of(request.key.as_str()).as_str()) == self.name()
+            }
+        })
+    }
+
+    fn rule_as_told(&mut self, now: Instant, call: Call, told: Told) -> Ruling {
         let is_in_force = self.own.as_ref() == Some(&told.in_force);
         if is_in_force && self.is_current() && told.next.is_none() {
             self.standing = Standing::Open;
-            return Ruling::Serve(request);
+            return Ruling::Serve(call);
         }
-        if !makes_a_grant(&request.operation) {
+        if !makes_a_grant(&call) {
             return if is_in_force {
-                Ruling::Serve(self.within_term(now, request))
+                Ruling::Serve(self.within_term(now, call))
             } else {
                 Ruling::Refuse(wrong_object(&told.in_force))
             };
@@ -123,13 +136,14 @@ impl Place {
     }
 
     /// What a closed shard has granted runs on, but no longer than it has told the register.
-    fn within_term(&self, now: Instant, mut request: Request) -> Request {
+    fn within_term(&self, now: Instant, mut call: Call) -> Call {
         if let Standing::Closed(until) = self.standing
+            && let Call::Request(request) = &mut call
             && let Operation::Renew { ttl, .. } = &mut request.operation
         {
             *ttl = (*ttl).min(until.since(now));
         }
-        request
+        call
     }
 
     /// Closes a shard whose grants run until `latest`; for how much longer they may. Closing it
@@ -144,9 +158,15 @@ impl Place {
     }
 }
 
-/// Whether a request could give its key a holder that it did not have.
-fn makes_a_grant(operation: &Operation) -> bool {
-    matches!(operation, Operation::Acquire(_) | Operation::Transfer(_))
+/// Whether a call could give its key a holder that it did not have.
+fn makes_a_grant(call: &Call) -> bool {
+    let Call::Request(request) = call else {
+        return false;
+    };
+    matches!(
+        request.operation,
+        Operation::Acquire(_) | Operation::Transfer(_)
+    )
 }
 
 fn wrong_object(right: &Layout) -> Refusal {

@@ -55,7 +55,7 @@ pub const BINDINGS: [Binding; 4] = [
         is_host: false,
     },
     Binding {
-        package: "leasehold-durable-object",
+        package: "leasehold-host",
         name: "host",
         is_host: true,
     },

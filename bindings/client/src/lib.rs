@@ -6,7 +6,6 @@
 
 extern crate alloc;
 
-mod layout;
 mod record;
 mod settings;
 

@@ -4,11 +4,11 @@
 //! are microseconds, which stay below 2^53 until the year 2255.
 
 mod past;
+mod values;
 
 use std::str::FromStr;
 
 use js_sys::{Array, ArrayBuffer, Uint8Array};
-use leasehold::fence::Fence;
 use leasehold::host::{
     DoneRecord, EntryRecord, Floor, GrantRecord, KeyRecord, Offer, WaiterRecord,
 };
@@ -16,7 +16,9 @@ use leasehold::json::Json;
 use leasehold::name::{EntryName, Fingerprint, HolderName, Key};
 use leasehold::protocol::{Invalid, Limit};
 use leasehold::time::{Instant, Span};
-use wasm_bindgen::{JsCast, JsValue};
+use wasm_bindgen::JsCast;
+
+pub(crate) use values::Values;
 
 /// Which column of which table holds what this version would never have written.
 pub(crate) struct Unreadable(pub &'static str);
@@ -34,32 +36,33 @@ pub(crate) const ENTRY_COLUMNS: &str = "key, slot, name, value";
 
 pub(crate) const WAITER_COLUMNS: &str = "number, key, op, lease, holder, ttl, most, fingerprint";
 
+/// How many columns a finished work takes.
+const DONE: usize = 5;
+
 /// How many columns a grant takes.
 const GRANT: usize = 11;
 
-pub(crate) fn key_values(record: &KeyRecord) -> Vec<JsValue> {
-    let done = record.done.as_ref();
-    let mut values = vec![
-        record.key.as_str().into(),
-        fence_value(record.fence),
-        record.revision.to_string().into(),
-        instant_value(record.written),
-        Uint8Array::from(past::bytes(&record.past).as_slice()).into(),
-        instant_value(record.cautious_until),
-        optional(done.map(|done| fence_value(done.fence))),
-        optional(done.map(|done| done.result.as_str())),
-        optional(done.map(|done| instant_value(done.since))),
-        optional(done.map(|done| instant_value(done.until))),
-        optional(
-            done.and_then(|done| done.fingerprint.as_ref())
-                .map(Fingerprint::as_str),
-        ),
-    ];
+pub(crate) fn key_values(record: &KeyRecord) -> Values {
+    let values = Values::default()
+        .text(record.key.as_str())
+        .fence(record.fence)
+        .text(&record.revision.to_string())
+        .instant(record.written)
+        .bytes(&past::bytes(&record.past))
+        .instant(record.cautious_until);
+    let values = match &record.done {
+        Some(done) => values
+            .fence(done.fence)
+            .text(done.result.as_str())
+            .instant(done.since)
+            .instant(done.until)
+            .optional(done.fingerprint.as_ref().map(Fingerprint::as_str)),
+        None => values.absent(DONE),
+    };
     match &record.grant {
-        Some(grant) => values.extend(grant_columns(grant)),
-        None => values.extend(std::iter::repeat_n(JsValue::NULL, GRANT)),
+        Some(grant) => with_grant(values, grant),
+        None => values.absent(GRANT),
     }
-    values
 }
 
 pub(crate) fn key_record(row: &Row) -> Read<KeyRecord> {
@@ -94,9 +97,9 @@ fn done(row: &Row) -> Read<DoneRecord> {
     })
 }
 
-pub(crate) fn grant_values(key: &Key, grant: &GrantRecord) -> Vec<JsValue> {
-    let place = [key.as_str().into(), grant.slot.into()];
-    place.into_iter().chain(grant_columns(grant)).collect()
+pub(crate) fn grant_values(key: &Key, grant: &GrantRecord) -> Values {
+    let place = Values::default().text(key.as_str());
+    with_grant(place.number(grant.slot.into()), grant)
 }
 
 pub(crate) fn grant_record(row: &Row) -> Read<(Key, GrantRecord)> {
@@ -104,20 +107,19 @@ pub(crate) fn grant_record(row: &Row) -> Read<(Key, GrantRecord)> {
     Ok((row.key(0)?, grant(row, slot, 2)?))
 }
 
-fn grant_columns(grant: &GrantRecord) -> [JsValue; GRANT] {
-    [
-        fence_value(grant.fence),
-        grant.lease.to_hex().into(),
-        grant.op.to_hex().into(),
-        grant.holder.as_str().into(),
-        grant.limit.holders().into(),
-        instant_value(grant.since),
-        span_value(grant.term),
-        instant_value(grant.expires),
-        offer_name(grant.offer).into(),
-        optional(grant.fingerprint.as_ref().map(Fingerprint::as_str)),
-        (grant.entered as f64).into(),
-    ]
+fn with_grant(values: Values, grant: &GrantRecord) -> Values {
+    values
+        .fence(grant.fence)
+        .text(&grant.lease.to_hex())
+        .text(&grant.op.to_hex())
+        .text(grant.holder.as_str())
+        .number(grant.limit.holders().into())
+        .instant(grant.since)
+        .number(grant.term.as_micros())
+        .instant(grant.expires)
+        .text(offer_name(grant.offer))
+        .optional(grant.fingerprint.as_ref().map(Fingerprint::as_str))
+        .number(grant.entered)
 }
 
 fn grant(row: &Row, slot: u32, from: u32) -> Read<GrantRecord> {
@@ -154,13 +156,12 @@ fn offer_named(name: &str) -> Option<Offer> {
     named.map(|(offer, _)| *offer)
 }
 
-pub(crate) fn entry_values(entry: &EntryRecord) -> Vec<JsValue> {
-    vec![
-        entry.key.as_str().into(),
-        entry.slot.into(),
-        entry.name.as_str().into(),
-        entry.value.as_str().into(),
-    ]
+pub(crate) fn entry_values(entry: &EntryRecord) -> Values {
+    Values::default()
+        .text(entry.key.as_str())
+        .number(entry.slot.into())
+        .text(entry.name.as_str())
+        .text(entry.value.as_str())
 }
 
 pub(crate) fn entry_record(row: &Row) -> Read<EntryRecord> {
@@ -173,17 +174,16 @@ pub(crate) fn entry_record(row: &Row) -> Read<EntryRecord> {
     })
 }
 
-pub(crate) fn waiter_values(record: &WaiterRecord) -> Vec<JsValue> {
-    vec![
-        (record.number as f64).into(),
-        record.key.as_str().into(),
-        record.op.to_hex().into(),
-        record.lease.to_hex().into(),
-        record.holder.as_str().into(),
-        span_value(record.ttl),
-        record.limit.holders().into(),
-        optional(record.fingerprint.as_ref().map(Fingerprint::as_str)),
-    ]
+pub(crate) fn waiter_values(record: &WaiterRecord) -> Values {
+    Values::default()
+        .number(record.number)
+        .text(record.key.as_str())
+        .text(&record.op.to_hex())
+        .text(&record.lease.to_hex())
+        .text(record.holder.as_str())
+        .number(record.ttl.as_micros())
+        .number(record.limit.holders().into())
+        .optional(record.fingerprint.as_ref().map(Fingerprint::as_str))
 }
 
 pub(crate) fn waiter_record(row: &Row) -> Read<WaiterRecord> {
@@ -199,11 +199,10 @@ pub(crate) fn waiter_record(row: &Row) -> Read<WaiterRecord> {
     })
 }
 
-pub(crate) fn floor_value(floor: Floor) -> JsValue {
+pub(crate) fn floor_values(floor: Floor) -> Values {
     let until = floor.cautious_until.as_micros();
-    [&floor.fence.to_string(), " ", &until.to_string()]
-        .concat()
-        .into()
+    let text = [&floor.fence.to_string(), " ", &until.to_string()].concat();
+    Values::default().text("floor").text(&text)
 }
 
 pub(crate) fn floor(row: &Row) -> Read<Floor> {
@@ -216,22 +215,6 @@ pub(crate) fn floor(row: &Row) -> Read<Floor> {
         })
     });
     floor.ok_or(Unreadable("floor"))
-}
-
-fn fence_value(fence: Fence) -> JsValue {
-    fence.to_string().into()
-}
-
-fn optional(value: Option<impl Into<JsValue>>) -> JsValue {
-    value.map_or(JsValue::NULL, Into::into)
-}
-
-fn instant_value(instant: Instant) -> JsValue {
-    (instant.as_micros() as f64).into()
-}
-
-fn span_value(span: Span) -> JsValue {
-    (span.as_micros() as f64).into()
 }
 
 /// A row that was read.
@@ -247,7 +230,11 @@ impl Row {
     }
 
     fn bytes(&self, column: u32, name: &'static str) -> Read<Vec<u8>> {
-        let bytes: ArrayBuffer = self.0.get(column).dyn_into().map_err(|_| Unreadable(name))?;
+        let bytes: ArrayBuffer = self
+            .0
+            .get(column)
+            .dyn_into()
+            .map_err(|_| Unreadable(name))?;
         Ok(Uint8Array::new(&bytes).to_vec())
     }
 

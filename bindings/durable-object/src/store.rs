@@ -7,7 +7,7 @@ use leasehold::host::{Mutation, Snapshot};
 use wasm_bindgen::prelude::*;
 use worker_sys::{SqlStorage, SqlStorageCursor};
 
-use crate::row::{self, Row, Unreadable};
+use crate::row::{self, Row, Unreadable, Values};
 
 /// The version of the tables below.
 const SCHEMA: &str = "2";
@@ -94,27 +94,29 @@ impl Store {
         match mutation {
             Mutation::DeleteEntries { key, slot } => self.exec(
                 "DELETE FROM entries WHERE key = ? AND slot = ?",
-                [key.as_str().into(), slot.into()],
+                Values::default().text(key.as_str()).number(slot.into()),
             ),
             Mutation::DeleteEntry { key, slot, name } => self.exec(
                 "DELETE FROM entries WHERE key = ? AND slot = ? AND name = ?",
-                [key.as_str().into(), slot.into(), name.as_str().into()],
+                Values::default()
+                    .text(key.as_str())
+                    .number(slot.into())
+                    .text(name.as_str()),
             ),
             Mutation::DeleteGrant { key, slot } => self.exec(
                 "DELETE FROM grants WHERE key = ? AND slot = ?",
-                [key.as_str().into(), slot.into()],
+                Values::default().text(key.as_str()).number(slot.into()),
             ),
-            Mutation::DeleteKey(key) => {
-                self.exec("DELETE FROM keys WHERE key = ?", [key.as_str().into()])
-            }
+            Mutation::DeleteKey(key) => self.exec(
+                "DELETE FROM keys WHERE key = ?",
+                Values::default().text(key.as_str()),
+            ),
             Mutation::DeleteWaiter { number, .. } => self.exec(
                 "DELETE FROM waiters WHERE number = ?",
-                [(number as f64).into()],
+                Values::default().number(number),
             ),
             Mutation::PutEntry(entry) => self.put("entries", row::entry_values(&entry)),
-            Mutation::PutFloor(floor) => {
-                self.put("meta", vec!["floor".into(), row::floor_value(floor)])
-            }
+            Mutation::PutFloor(floor) => self.put("meta", row::floor_values(floor)),
             Mutation::PutGrant { key, grant } => {
                 self.put("grants", row::grant_values(&key, &grant))
             }
@@ -125,7 +127,7 @@ impl Store {
     }
 
     /// Puts a row, in place of any that has its key.
-    fn put(&self, table: &str, values: Vec<JsValue>) -> Result<SqlStorageCursor, JsValue> {
+    fn put(&self, table: &str, values: Values) -> Result<SqlStorageCursor, JsValue> {
         let marks = vec!["?"; values.len()].join(",");
         let query = ["INSERT OR REPLACE INTO ", table, " VALUES (", &marks, ")"].concat();
         self.exec(&query, values)
@@ -137,7 +139,7 @@ impl Store {
             return Ok(None);
         }
         let query = "SELECT value FROM meta WHERE name = ?";
-        let rows = self.exec(query, [name.into()])?.raw();
+        let rows = self.exec(query, Values::default().text(name))?.raw();
         let values = rows.into_iter().map(|row| {
             let row: Array = row?.unchecked_into();
             Ok(row.get(0).as_string().unwrap_or_default())
@@ -148,13 +150,14 @@ impl Store {
     /// Puts such a value.
     pub fn put_meta(&self, name: &str, value: &str) -> Result<(), JsValue> {
         self.create()?;
-        self.put("meta", vec![name.into(), value.into()]).map(drop)
+        self.put("meta", Values::default().text(name).text(value))
+            .map(drop)
     }
 
     /// Forgets all who wait.
     pub fn delete_waiters(&self) -> Result<(), JsValue> {
         if self.is_used()? {
-            self.exec("DELETE FROM waiters", [])?;
+            self.exec("DELETE FROM waiters", Values::default())?;
         }
         Ok(())
     }
@@ -169,7 +172,7 @@ impl Store {
 
     fn create(&self) -> Result<(), JsValue> {
         if !self.is_used()? {
-            self.exec(CREATE, [])?;
+            self.exec(CREATE, Values::default())?;
             self.has_tables.set(true);
         }
         Ok(())
@@ -189,18 +192,14 @@ impl Store {
         query: &str,
         read: impl Fn(&Row) -> Result<T, Unreadable>,
     ) -> Result<Vec<T>, JsValue> {
-        let rows = self.exec(query, [])?.raw();
+        let rows = self.exec(query, Values::default())?.raw();
         rows.into_iter()
             .map(|row| read(&Row(row?.unchecked_into())).map_err(unreadable))
             .collect()
     }
 
-    fn exec(
-        &self,
-        query: &str,
-        values: impl IntoIterator<Item = JsValue>,
-    ) -> Result<SqlStorageCursor, JsValue> {
-        self.sql.exec(query, values.into_iter().collect())
+    fn exec(&self, query: &str, values: Values) -> Result<SqlStorageCursor, JsValue> {
+        self.sql.exec(query, values.into_array())
     }
 }
 

@@ -3,6 +3,8 @@
 
 extern crate alloc;
 
+#[cfg(feature = "layout")]
+pub mod layout;
 pub mod number;
 #[cfg(all(target_arch = "wasm32", feature = "runtime"))]
 mod runtime;

@@ -3,7 +3,7 @@
 use leasehold::access::{Access, Entry, Fault, Flaw, Right, Rights};
 use leasehold::id::OpId;
 use leasehold::name::Key;
-use leasehold::protocol::{Code, Operation, Request};
+use leasehold::protocol::{Call, Code, Operation, Request};
 
 use crate::bytes::Bytes;
 use crate::seen::{Seen, roughly};
@@ -70,7 +70,7 @@ fn check(
         Some(_) => None,
     };
     seen.note((expected, right as u8, roughly(bearer.len())));
-    let answer = access.check(bearer, right, &request).err();
+    let answer = access.check(bearer, right, &Call::Request(request)).err();
     assert_eq!(
         answer.as_ref().map(|refusal| refusal.reason.as_ref()),
         expected

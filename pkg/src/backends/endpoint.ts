@@ -88,7 +88,7 @@ export function retryAfter(response: Response): number | undefined {
 }
 
 /** No answer of ours is longer. */
-const MAX_ANSWER_BYTES = 65_536;
+const MAX_ANSWER_BYTES = 262_144;
 
 /** The body as text. One that goes on without end is cut off, and then is no answer. */
 export async function bodyOf(response: Response): Promise<string> {

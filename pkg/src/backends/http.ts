@@ -60,6 +60,7 @@ class Http implements LeaseBackend {
     fencing: "durable",
     waiting: "push",
     survives: "eviction, restart and deploy of the host",
+    list: true,
   };
   readonly #base: string;
   readonly #headers: Readonly<Record<string, string>>;

@@ -42,29 +42,34 @@ export class Router<Stub> {
     this.#location = location;
   }
 
-  /** Sends to the object that decides, and once more if the first says that another does. */
-  async ask(key: string, send: (stub: Stub) => Promise<WireResponse>): Promise<WireResponse> {
+  /** Sends to the object that decides about a key. */
+  ask(key: string, send: (stub: Stub) => Promise<WireResponse>): Promise<WireResponse> {
+    return this.askBy((layout) => send(this.stub(layout, this.#name(layout, key))));
+  }
+
+  /** Sends by the layout that was last told, and once more if the answer tells another. */
+  async askBy(send: (layout: string) => Promise<WireResponse>): Promise<WireResponse> {
     const layout = told.get(this.#namespace) ?? this.#first;
-    const answer = await send(this.#stub(layout, this.#name(layout, key)));
+    const answer = await send(layout);
     const { reason, layout: right = layout } = answer;
-    const name = reason === "wrong-object" && right !== layout && this.#name(right, key);
-    if (!name) {
+    // A later version may tell a layout that this one can't read.
+    if (reason !== "wrong-object" || right === layout || this.#name(right, "") === "") {
       return answer;
     }
     told.set(this.#namespace, right);
-    return send(this.#stub(right, name));
+    return send(right);
   }
 
-  /** Empty for a layout that a later version tells. */
-  #name(layout: string, key: string): string {
-    return this.#layouts.objectName(layout, key) ?? "";
-  }
-
-  #stub(layout: string, name: string): Stub {
+  /** One object of a layout. */
+  stub(layout: string, name: string): Stub {
     const within = narrowed(this.#namespace, this.#layouts.jurisdictionOf(layout));
     const hint = this.#location === undefined ? {} : { locationHint: this.#location };
     // A new stub each time, since one that has failed once may fail for ever.
     return within.get(within.idFromName(name), hint) as Stub;
+  }
+
+  #name(layout: string, key: string): string {
+    return this.#layouts.objectName(layout, key) ?? "";
   }
 }
 

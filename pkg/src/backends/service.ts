@@ -36,6 +36,7 @@ class Service implements LeaseBackend {
     fencing: "durable",
     waiting: "push",
     survives: "eviction, restart and deploy of the host",
+    list: true,
   };
   readonly #binding: LeaseService;
 

@@ -1,12 +1,11 @@
-/** What a request's body turned out to be. */
-export type Body =
-  | { readonly record: Record<string, unknown> }
-  | "broken"
-  | "malformed"
-  | "too-large";
+/** Why a body is no text of ours. */
+export type BodyFault = "broken" | "malformed" | "too-large";
 
-/** Reads a JSON object of at most `limit` bytes, and no byte more. */
-export async function readRecord(request: Request, limit: number): Promise<Body> {
+/** Reads a text of at most `limit` bytes, and no byte more. */
+export async function readText(
+  request: Request,
+  limit: number,
+): Promise<{ readonly text: string } | BodyFault> {
   if (Number(request.headers.get("content-length") ?? 0) > limit) {
     return "too-large";
   }
@@ -20,15 +19,10 @@ export async function readRecord(request: Request, limit: number): Promise<Body>
     return "too-large";
   }
   try {
-    const value: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
-    return isRecord(value) ? { record: value } : "malformed";
+    return { text: new TextDecoder("utf-8", { fatal: true }).decode(bytes) };
   } catch {
     return "malformed";
   }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 async function readUpTo(

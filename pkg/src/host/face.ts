@@ -1,11 +1,11 @@
 /** The stand-alone host's face over HTTPS. */
 
-import type { WireRequest, WireResponse } from "../lease/backend.js";
-import { type Body, readRecord } from "./body.js";
+import type { WireResponse } from "../lease/backend.js";
+import { type BodyFault, readText } from "./body.js";
 import { crossOrigin } from "./cross-origin.js";
-import { guarded, type Reading, textOf, type wasm } from "./instance.js";
+import { guarded, type wasm } from "./instance.js";
 import type { LayoutInForce } from "./layout.js";
-import { json, malformedJson, methodNotAllowed, refused } from "./reply.js";
+import { answer, json, methodNotAllowed, refused } from "./reply.js";
 
 /** As much as a request could ever need; what is larger is none. */
 const MAX_BODY_BYTES = 32_768;
@@ -14,8 +14,8 @@ const MAX_BODY_BYTES = 32_768;
 export interface Behind {
   /** Who may do what. */
   readonly door: wasm.Door;
-  /** Carries out a request that is valid. */
-  call(request: WireRequest): Promise<WireResponse>;
+  /** Carries out a call that is valid, as JSON, unless its asker leaves: about a key, or a list. */
+  call(call: string, key: string | undefined, signal: AbortSignal): Promise<WireResponse>;
   /** Tells the layout of keys over objects, for an operator. */
   layout(): Promise<LayoutInForce | WireResponse>;
   /** Brings the layout that is deployed into force, for an operator. */
@@ -71,22 +71,20 @@ async function operate(request: Request, operation: string, behind: Behind): Pro
   if (stranger !== undefined) {
     return answer(JSON.parse(stranger));
   }
-  const body = await readRecord(request, MAX_BODY_BYTES);
+  const body = await readText(request, MAX_BODY_BYTES);
   if (typeof body === "string") {
     return unreadable(body);
   }
-  const sent = { operation, ...body.record };
-  if (sent.operation !== operation) {
-    return answer(refused("INVALID", "operation", "operation must be the path's, or absent"));
+  const admitted = guarded(() => behind.door.admit(bearer, operation, body.text));
+  if (typeof admitted === "string") {
+    return answer(JSON.parse(admitted));
   }
-  const { request: admitted, refused: refusal }: Reading = JSON.parse(
-    guarded(() => behind.door.admit(bearer, operation, textOf(sent))),
-  );
-  return answer(admitted === undefined ? refusal : await behind.call(admitted));
+  const [call, key] = admitted;
+  return answer(await behind.call(call, key, request.signal));
 }
 
-function unreadable(body: Extract<Body, string>): Response {
-  switch (body) {
+function unreadable(fault: BodyFault): Response {
+  switch (fault) {
     case "too-large": {
       const message = `The body must not be larger than ${MAX_BODY_BYTES} bytes.`;
       return json(413, refused("INVALID", "body-too-large", message));
@@ -94,7 +92,7 @@ function unreadable(body: Extract<Body, string>): Response {
     case "broken":
       return json(400, refused("INVALID", "body-broken", "The body could not be read to its end."));
     case "malformed":
-      return malformedJson();
+      return json(400, refused("INVALID", "malformed-json", "The body must be text in UTF-8."));
   }
 }
 
@@ -144,26 +142,4 @@ async function health(request: Request, behind: Behind): Promise<Response> {
       }
     : {};
   return Response.json({ status: "ok", ...details }, { headers: NOT_KEPT });
-}
-
-/** A response of the protocol, with the status that fits it: what is no refusal is a result. */
-function answer(response: WireResponse): Response {
-  if (response.code === "INVALID") {
-    return json(400, response);
-  }
-  if (response.code === "DENIED") {
-    return response.reason === "unauthorized"
-      ? json(401, response, { "www-authenticate": "Bearer" })
-      : json(403, response);
-  }
-  if (response.code === "UNAVAILABLE") {
-    return json(503, response, retryAfter(response));
-  }
-  return json(200, response);
-}
-
-function retryAfter({ retryAfterMs }: WireResponse): Record<string, string> {
-  return retryAfterMs === undefined
-    ? {}
-    : { "retry-after": String(Math.ceil(retryAfterMs / 1_000)) };
 }

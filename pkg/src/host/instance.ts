@@ -2,7 +2,6 @@
 
 import * as wasm from "../../wasm/host/host.js";
 import module from "../../wasm/host/host_bg.wasm";
-import type { WireRequest, WireResponse } from "../lease/backend.js";
 
 wasm.initSync({ module });
 
@@ -44,20 +43,18 @@ const bigintAsText = (_: string, value: unknown) =>
 /** What was sent, as text: the core says what is wrong with it. */
 export function textOf(sent: unknown): string {
   try {
-    return JSON.stringify(sent, bigintAsText) ?? "";
+    return JSON.stringify(sent) ?? "";
   } catch {
-    return "";
+    return textWithBigints(sent);
   }
 }
 
-/** What the protocol knows of what was sent, or why it is not carried out. */
-export type Reading =
-  | { readonly request: WireRequest; readonly refused?: undefined }
-  | { readonly request?: undefined; readonly refused: WireResponse };
-
-/** Reads what was sent. */
-export function readRequest(sent: unknown): Reading {
-  return JSON.parse(guarded(() => wasm.readRequest(textOf(sent))));
+function textWithBigints(sent: unknown): string {
+  try {
+    return JSON.stringify(sent, bigintAsText);
+  } catch {
+    return "";
+  }
 }
 
 /** What a Worker's variables say about access: read once, and again after a trap. */

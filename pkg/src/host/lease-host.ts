@@ -20,7 +20,7 @@ import {
   type Setting,
 } from "./layout.js";
 import { Parking } from "./parking.js";
-import { json, malformedJson, methodNotAllowed, refused } from "./reply.js";
+import { answer, methodNotAllowed, refused } from "./reply.js";
 
 export type { LayoutInForce, LayoutSettings } from "./layout.js";
 
@@ -64,7 +64,7 @@ export class LeaseHost<Env = unknown> extends DurableObject<Env> {
 
   /** Carries out one request of the protocol. Whatever is wrong with it, the answer is a value. */
   call(request: unknown): Promise<WireResponse> {
-    return this.#serve(request).answer;
+    return this.#serve(textOf(request)).answer;
   }
 
   /** The same for callers without RPC: `POST` with the request as JSON. */
@@ -72,18 +72,12 @@ export class LeaseHost<Env = unknown> extends DurableObject<Env> {
     if (request.method !== "POST") {
       return methodNotAllowed("POST");
     }
-    let body: unknown;
-    try {
-      body = await request.json();
-    } catch {
-      return malformedJson();
-    }
-    const { ticket, answer } = this.#serve(body);
+    const parked = this.#serve(await request.text());
     const { signal } = request;
-    const leave = () => this.#leave(ticket, signal.reason);
+    const leave = () => this.#leave(parked.ticket, signal.reason);
     signal.addEventListener("abort", leave);
     try {
-      return json(200, await answer);
+      return answer(await parked.answer);
     } finally {
       signal.removeEventListener("abort", leave);
     }
@@ -137,11 +131,11 @@ export class LeaseHost<Env = unknown> extends DurableObject<Env> {
     return left;
   }
 
-  #serve(request: unknown): { ticket: number; answer: Promise<WireResponse> } {
+  #serve(request: string): { ticket: number; answer: Promise<WireResponse> } {
     // First, so that it does not give up on the new ticket.
     this.#noticeReplacement();
     const parked = this.#parking.park();
-    this.#take(parked.ticket, textOf(request));
+    this.#take(parked.ticket, request);
     return parked;
   }
 

@@ -11,6 +11,28 @@ export function refused(
   return retryAfterMs === undefined ? refusal : { ...refusal, retryAfterMs };
 }
 
+/** A response of the protocol, with the status that fits it: what is no refusal is a result. */
+export function answer(response: WireResponse): Response {
+  if (response.code === "INVALID") {
+    return json(400, response);
+  }
+  if (response.code === "DENIED") {
+    return response.reason === "unauthorized"
+      ? json(401, response, { "www-authenticate": "Bearer" })
+      : json(403, response);
+  }
+  if (response.code === "UNAVAILABLE") {
+    return json(503, response, retryAfter(response));
+  }
+  return json(200, response);
+}
+
+function retryAfter({ retryAfterMs }: WireResponse): Record<string, string> {
+  return retryAfterMs === undefined
+    ? {}
+    : { "retry-after": String(Math.ceil(retryAfterMs / 1_000)) };
+}
+
 /** A response of the protocol as JSON over HTTP, for nobody to keep. */
 export function json(
   status: number,
@@ -18,12 +40,6 @@ export function json(
   headers: Record<string, string> = {},
 ): Response {
   return Response.json(response, { status, headers: { "cache-control": "no-store", ...headers } });
-}
-
-/** To a body that is no JSON object. */
-export function malformedJson(): Response {
-  const refusal = refused("INVALID", "malformed-json", "The body must be one JSON object.");
-  return json(400, refusal);
 }
 
 /** To any method but the one allowed. */

@@ -10,11 +10,12 @@
 
 import { WorkerEntrypoint } from "cloudflare:workers";
 import { type LeaseNamespace, Router } from "../backends/routing.js";
-import type { WireRequest, WireResponse } from "../lease/backend.js";
+import type { WireResponse } from "../lease/backend.js";
 import { face } from "./face.js";
-import { door, guarded, readRequest, wasm } from "./instance.js";
+import { door, guarded, textOf, wasm } from "./instance.js";
 import { type LayoutInForce, layoutSetting } from "./layout.js";
 import { LeaseHost as Host } from "./lease-host.js";
+import { refused } from "./reply.js";
 
 export type { LayoutInForce } from "./layout.js";
 
@@ -58,26 +59,52 @@ export default class LeaseWorker extends WorkerEntrypoint<Env> {
   override fetch(request: Request): Promise<Response> {
     return face(request, {
       door: door(this.env),
-      call: (request) => this.#forward(request),
+      call: (call, key, signal) =>
+        key === undefined
+          ? this.#list(JSON.parse(call))
+          : this.#ask(key, (object) => posted(object, call, signal)),
       layout: () => this.#register((stub, layout) => stub.layoutInForce(layout)),
       changeLayout: () => this.#register((stub) => stub.changeLayout()),
     });
   }
 
   /** By a service binding, which needs no token: carries out one request of the protocol. */
-  async call(request: unknown): Promise<WireResponse> {
-    const read = readRequest(request);
-    return read.request === undefined ? read.refused : this.#forward(read.request);
+  call(request: unknown): Promise<WireResponse> {
+    const { operation, key } = Object(request);
+    return operation === "list"
+      ? this.#list(request)
+      : this.#ask(String(key), (object) => object.call(request));
   }
 
-  async #forward(request: WireRequest): Promise<WireResponse> {
+  async #ask(
+    key: string,
+    send: (object: LeaseHost) => Promise<WireResponse>,
+  ): Promise<WireResponse> {
+    return this.#route((router) => router.ask(key, send));
+  }
+
+  /** Asks all shards; the answer is one page of all that they tell. */
+  async #list(list: unknown): Promise<WireResponse> {
+    return this.#route((router) =>
+      router.askBy(async (layout) => {
+        const names = guarded(() => wasm.shardNames(layout));
+        if (names.length === 0) {
+          return UNLISTED;
+        }
+        const pages = await Promise.all(
+          names.map(async (name) => textOf(await router.stub(layout, name).call(list))),
+        );
+        return JSON.parse(guarded(() => wasm.mergeLists(pages)) ?? "");
+      }),
+    );
+  }
+
+  async #route(
+    ask: (router: Router<LeaseHost>) => Promise<WireResponse>,
+  ): Promise<WireResponse> {
     const { LEASES, LEASEHOLD_LOCATION_HINT: hint } = this.env;
     const setting = layoutSetting(this.env, STAND_ALONE);
-    if (setting.refused !== undefined) {
-      return setting.refused;
-    }
-    const router = new Router<LeaseHost>(LEASES, layouts, setting.layout, hint);
-    return router.ask(request.key, (stub) => stub.call(request));
+    return setting.refused ?? ask(new Router(LEASES, layouts, setting.layout, hint));
   }
 
   async #register(
@@ -88,3 +115,21 @@ export default class LeaseWorker extends WorkerEntrypoint<Env> {
     return setting.refused ?? ask(LEASES.get(LEASES.idFromName("layout")), setting.layout);
   }
 }
+
+/** By `fetch`, since by RPC the object would not hear of an asker that leaves. */
+async function posted(
+  object: LeaseHost,
+  body: string,
+  signal: AbortSignal,
+): Promise<WireResponse> {
+  // A stub's `fetch` takes what the global one does.
+  const { fetch } = object as unknown as { fetch: typeof globalThis.fetch };
+  const response = await fetch.call(object, "https://object/", { method: "POST", body, signal });
+  return response.json();
+}
+
+const UNLISTED = refused(
+  "INVALID",
+  "list",
+  "With an object for each key the host cannot enumerate them: spread them over shards.",
+);

@@ -4,12 +4,14 @@
 //! table; what is made of it afterwards takes the values it needs, each from where it stands. That
 //! costs a fraction of the code that a reader of its own for each record does in wasm.
 
+mod merge;
 mod record;
 mod request;
 mod response;
 mod schema;
 mod state;
 
+pub use merge::merged;
 pub use record::Record;
 pub use request::{REQUEST, Repeat, Verb};
 pub use response::{Outcome, RESPONSE, Unreadable};

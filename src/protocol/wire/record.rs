@@ -41,7 +41,8 @@ impl<'a> Record<'a> {
             Some(())
         });
         if read.is_none() {
-            return Err(Invalid::new(Field::Request, "must be one JSON object"));
+            let invalid = Invalid::new(Field::Request, "must be one JSON object");
+            return Err(invalid.because("malformed-json"));
         }
         if let Some(twice) = twice {
             return Err(Invalid::new(twice, "must be given only once"));

@@ -109,13 +109,28 @@ impl Call {
     /// [`Invalid`] naming the field that no host would accept.
     pub fn from_json(text: &str) -> Result<Self, Invalid> {
         let record = Record::read(text, REQUEST)?;
-        if record.has(Field::Version) && record.verb() == Some(Verb::List) {
-            return Ok(Self::List(List {
-                prefix: record.text(Field::Prefix).unwrap_or_default().into(),
-                after: record.text(Field::After).map(Into::into),
-            }));
+        record.call(record.verb())
+    }
+
+    /// The call in what was posted to an operation's path, and need not name the operation.
+    ///
+    /// # Errors
+    /// [`Invalid`] naming the field that no host would accept.
+    pub fn from_body(operation: Verb, body: &str) -> Result<Self, Invalid> {
+        let record = Record::read(body, REQUEST)?;
+        if record.verb().is_some_and(|named| named != operation) {
+            let expected = "must be the path's, or absent";
+            return Err(Invalid::new(Field::Operation, expected));
         }
-        record.request().map(Self::Request)
+        record.call(Some(operation))
+    }
+
+    /// The call as a JSON text.
+    pub fn to_json(&self) -> String {
+        match self {
+            Self::List(list) => list.to_json(),
+            Self::Request(request) => request.to_json(),
+        }
     }
 }
 
@@ -136,7 +151,8 @@ impl Request {
     /// # Errors
     /// [`Invalid`] naming the field that no host would accept.
     pub fn from_json(text: &str) -> Result<Self, Invalid> {
-        Record::read(text, REQUEST)?.request()
+        let record = Record::read(text, REQUEST)?;
+        record.request(record.verb())
     }
 
     /// The request as a JSON text.
@@ -151,9 +167,19 @@ impl Record<'_> {
         Verb::from_name(&self.text(Field::Operation)?)
     }
 
-    fn request(&self) -> Result<Request, Invalid> {
+    fn call(&self, verb: Option<Verb>) -> Result<Call, Invalid> {
+        if self.has(Field::Version) && verb == Some(Verb::List) {
+            return Ok(Call::List(List {
+                prefix: self.text(Field::Prefix).unwrap_or_default().into(),
+                after: self.text(Field::After).map(Into::into),
+            }));
+        }
+        self.request(verb).map(Call::Request)
+    }
+
+    fn request(&self, verb: Option<Verb>) -> Result<Request, Invalid> {
         self.given(Self::raw, Field::Version)?;
-        let operation = self.operation()?;
+        let operation = self.operation(verb)?;
         Ok(Request {
             key: Key::parse(&self.given(Self::text, Field::Key)?)?,
             op: OpId::from_bits(self.given(Self::id, Field::Op)?),
@@ -161,38 +187,36 @@ impl Record<'_> {
         })
     }
 
-    fn operation(&self) -> Result<Operation, Invalid> {
-        Ok(
-            match self.given(|record, _| record.verb(), Field::Operation)? {
-                Verb::Acquire => Operation::Acquire(self.acquire()?),
-                Verb::Cancel => Operation::Cancel,
-                Verb::Entry => Operation::Entry(self.entry()?),
-                Verb::Finish => Operation::Finish(self.finish()?),
-                Verb::Inspect => Operation::Inspect,
-                Verb::List => {
-                    return Err(Invalid::new(
-                        Field::Operation,
-                        "must be another: this host cannot enumerate its keys",
-                    ));
-                }
-                Verb::Release => Operation::Release(self.credential()?),
-                Verb::Renew => Operation::Renew {
-                    credential: self.credential()?,
-                    ttl: self.ttl()?,
-                },
-                Verb::Revoke => Operation::Revoke {
-                    fence: self.fence(),
-                },
-                Verb::Transfer => Operation::Transfer(Transfer {
-                    credential: self.credential()?,
-                    successor: self.given(Self::holder, Field::ToHolder)?,
-                    lease: self.lease(Field::ToLease)?,
-                    ttl: self.ttl()?,
-                }),
-                Verb::Verify => Operation::Verify(self.credential()?),
-                Verb::Watch => Operation::Watch(self.watch()?),
+    fn operation(&self, verb: Option<Verb>) -> Result<Operation, Invalid> {
+        Ok(match self.given(|_, _| verb, Field::Operation)? {
+            Verb::Acquire => Operation::Acquire(self.acquire()?),
+            Verb::Cancel => Operation::Cancel,
+            Verb::Entry => Operation::Entry(self.entry()?),
+            Verb::Finish => Operation::Finish(self.finish()?),
+            Verb::Inspect => Operation::Inspect,
+            Verb::List => {
+                return Err(Invalid::new(
+                    Field::Operation,
+                    "must be another: this host cannot enumerate its keys",
+                ));
+            }
+            Verb::Release => Operation::Release(self.credential()?),
+            Verb::Renew => Operation::Renew {
+                credential: self.credential()?,
+                ttl: self.ttl()?,
             },
-        )
+            Verb::Revoke => Operation::Revoke {
+                fence: self.fence(),
+            },
+            Verb::Transfer => Operation::Transfer(Transfer {
+                credential: self.credential()?,
+                successor: self.given(Self::holder, Field::ToHolder)?,
+                lease: self.lease(Field::ToLease)?,
+                ttl: self.ttl()?,
+            }),
+            Verb::Verify => Operation::Verify(self.credential()?),
+            Verb::Watch => Operation::Watch(self.watch()?),
+        })
     }
 
     fn acquire(&self) -> Result<Acquire, Invalid> {

@@ -2,15 +2,15 @@ import { DurableObject } from "cloudflare:workers";
 
 /** An object that fails after it may have done what was asked. */
 export class Broken extends DurableObject {
-  call(): never {
+  override fetch(): never {
     throw new Error("an inner secret");
   }
 }
 
 /** An object that tells what reaches it. */
 export class Echo extends DurableObject {
-  call(request: object): object {
-    return { ...request, outcome: "echoed" };
+  override async fetch(request: Request): Promise<Response> {
+    return Response.json({ ...((await request.json()) as object), outcome: "echoed" });
   }
 }
 

@@ -392,7 +392,7 @@ describe("what is refused", () => {
       for (const field of ["extra", "ttlMs", "key"]) {
         const body = JSON.stringify({ ...acquire("deep"), [field]: 0 });
         const sent = body.replace(`"${field}":0`, `"${field}":${deep}`);
-        refused(await post(acquire("deep"), { body: sent }), 400, "INVALID", "request");
+        refused(await post(acquire("deep"), { body: sent }), 400, "INVALID", "malformed-json");
       }
     }
   });

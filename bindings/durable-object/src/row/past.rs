@@ -7,27 +7,16 @@ use leasehold::id::{LeaseId, OpId};
 use leasehold::protocol::Ended;
 use leasehold::time::Instant;
 
-/// The most bytes that one op takes.
-const LONGEST: usize = 16 + 8 + 1 + 16 + 8 + 1 + 1 + 16;
+/// The bytes that an op takes, or a little more.
+const USUAL: usize = 80;
 
 const CANCELLED: u8 = 0;
 const REVOKED: u8 = 1;
 const GRANT: u8 = 2;
 
-/// How a grant can have ended, each with its own byte: the place in this list.
-const ENDS: [Ended; 7] = [
-    Ended::Unknown,
-    Ended::Released,
-    Ended::Expired,
-    Ended::Cancelled,
-    Ended::Revoked,
-    Ended::Transferred,
-    Ended::Finished,
-];
-
 /// Op, when, what has become of it; of a grant also its id and fence, how it ended, by which op.
 pub(super) fn bytes(past: &[Past]) -> Vec<u8> {
-    let mut to = Vec::with_capacity(past.len() * LONGEST);
+    let mut to = Vec::with_capacity(past.len() * USUAL);
     for past in past {
         to.extend(past.op.to_bits().to_be_bytes());
         to.extend(past.at.as_micros().to_be_bytes());
@@ -46,8 +35,9 @@ pub(super) fn bytes(past: &[Past]) -> Vec<u8> {
                 to.push(GRANT);
                 to.extend(lease.to_bits().to_be_bytes());
                 to.extend(fence.value().to_be_bytes());
-                let end = ENDS.iter().position(|known| *known == ended);
-                to.push(end.unwrap_or_default() as u8);
+                let ended = ended.name().as_bytes();
+                to.push(ended.len() as u8);
+                to.extend(ended);
                 to.push(u8::from(by.is_some()));
                 if let Some(by) = by {
                     to.extend(by.to_bits().to_be_bytes());
@@ -78,7 +68,7 @@ fn record(from: &mut Bytes) -> Option<Past> {
             GRANT => PastOutcome::Grant {
                 lease: LeaseId::from_bits(u128::from_be_bytes(from.take()?)),
                 fence: Fence::from_value(u64::from_be_bytes(from.take()?)),
-                ended: *ENDS.get(usize::from(from.byte()?))?,
+                ended: ended(from)?,
                 by: match from.byte()? {
                     0 => None,
                     _ => Some(OpId::from_bits(u128::from_be_bytes(from.take()?))),
@@ -87,6 +77,13 @@ fn record(from: &mut Bytes) -> Option<Past> {
             _ => return None,
         },
     })
+}
+
+fn ended(from: &mut Bytes) -> Option<Ended> {
+    let length = usize::from(from.byte()?);
+    let (name, rest) = from.0.split_at_checked(length)?;
+    from.0 = rest;
+    Ended::from_name(core::str::from_utf8(name).ok()?)
 }
 
 /// What is left to be read.

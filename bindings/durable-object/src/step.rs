@@ -1,13 +1,14 @@
-//! The record that a step is told in.
+//! What has come of a step.
 
 use leasehold::host::ReplyTo;
 use leasehold::json::Writer;
-use leasehold::protocol::{Refusal, Request, Response};
+use leasehold::protocol::{Refusal, Response};
 use leasehold::time::Span;
 
 /// What is to be done after the transaction.
 #[derive(Default)]
-pub(crate) struct Step {
+pub struct Step {
+    /// Answers that are due.
     pub replies: Vec<(ReplyTo, Response)>,
     /// The alarm is to be set to so much later, or deleted, or left as it is.
     pub alarm: Option<Option<Span>>,
@@ -19,7 +20,7 @@ pub(crate) struct Step {
 
 impl Step {
     /// Nothing is done but to refuse a request.
-    pub fn refusing(to: ReplyTo, refusal: Refusal) -> Self {
+    pub(crate) fn refusing(to: ReplyTo, refusal: Refusal) -> Self {
         Self {
             replies: vec![(to, Response::Refused(refusal))],
             ..Self::default()
@@ -27,13 +28,14 @@ impl Step {
     }
 
     /// Nothing is done before the register has been asked.
-    pub fn asking() -> Self {
+    pub(crate) fn asking() -> Self {
         Self {
             ask: true,
             ..Self::default()
         }
     }
 
+    /// `{ replies: [{ to, response }], ask, vanished, alarm: { inMs } }` as JSON.
     pub fn into_json(self) -> String {
         Writer::of(|json| {
             json.array("replies", self.replies, |json, (ReplyTo(to), reply)| {
@@ -55,19 +57,4 @@ impl Step {
             }
         })
     }
-}
-
-/// A field `request`, or `refused`.
-pub(crate) fn write_request(json: &mut Writer, request: Result<Request, Refusal>) {
-    match request {
-        Ok(request) => json.record("request", |json| request.write(json)),
-        Err(refusal) => write_refused(json, refusal),
-    }
-}
-
-/// A field `refused`.
-pub(crate) fn write_refused(json: &mut Writer, refusal: Refusal) {
-    json.record("refused", |json| {
-        Response::Refused(refusal).write(json);
-    });
 }

@@ -2,10 +2,9 @@
 
 use leasehold::json::Writer;
 use leasehold::layout::{Layout, Plan};
-use leasehold::protocol::Refusal;
+use leasehold::protocol::wire::merged;
+use leasehold::protocol::{Refusal, Response};
 use wasm_bindgen::prelude::*;
-
-use crate::record::write_refused;
 
 /// The layout of these settings: `{ layout }`, or what every request is to be answered,
 /// `{ refused }`.
@@ -19,18 +18,23 @@ pub fn layout(shards: &str, jurisdiction: &str) -> String {
     )
 }
 
-/// The name of the object that decides about a key under a layout, if that can be read.
-#[wasm_bindgen(js_name = objectName)]
-pub fn object_name(layout: &str, key: &str) -> Option<String> {
-    let layout: Layout = layout.parse().ok()?;
-    Some(layout.object_of(key))
+/// The names of the objects that share the keys under a layout; none for an object per key.
+#[wasm_bindgen(js_name = shardNames)]
+pub fn shard_names(layout: &str) -> Vec<String> {
+    let layout: Option<Layout> = layout.parse().ok();
+    layout.iter().flat_map(Layout::shards).collect()
 }
 
-/// The jurisdiction in a layout.
-#[wasm_bindgen(js_name = jurisdictionOf)]
-pub fn jurisdiction_of(layout: &str) -> Option<String> {
-    let layout: Layout = layout.parse().ok()?;
-    layout.jurisdiction().map(Into::into)
+/// One answer from those of all shards to one list, as JSON, if they are answers.
+#[wasm_bindgen(js_name = mergeLists)]
+pub fn merge_lists(answers: Vec<String>) -> Option<String> {
+    merged(&answers)
+}
+
+/// A layout as text.
+pub(crate) fn layout_of(text: &str) -> Result<Layout, JsValue> {
+    text.parse()
+        .map_err(|_| JsError::new("the layout can't be read").into())
 }
 
 /// `{ told }`, `{ close, jurisdiction }` with the names of the objects, or `{ refused }`.
@@ -43,4 +47,10 @@ pub(crate) fn plan(plan: Result<Plan, Refusal>) -> String {
         }
         Err(refusal) => write_refused(json, refusal),
     })
+}
+
+fn write_refused(json: &mut Writer, refusal: Refusal) {
+    json.record("refused", |json| {
+        Response::Refused(refusal).write(json);
+    });
 }

@@ -1,12 +1,10 @@
 //! What a Worker's variables say about access.
 
+use js_sys::Array;
 use leasehold::access::{Access, Fault, Flaw, Operator, Origins, Right, not_configured};
-use leasehold::json::Writer;
 use leasehold::protocol::wire::Verb;
-use leasehold::protocol::{Refusal, Request, Response};
+use leasehold::protocol::{Call, Refusal, Response};
 use wasm_bindgen::prelude::*;
-
-use crate::record::write_request;
 
 /// Who may do what, as the variables say.
 #[wasm_bindgen]
@@ -54,16 +52,30 @@ impl Door {
         Some(Response::Refused(refusal.err()?).to_json())
     }
 
-    /// What the protocol knows of a request of this operation, in JSON: `{ request }`; or why it is
-    /// not carried out for this bearer: `{ refused }`.
-    pub fn admit(&self, bearer: &str, operation: &str, request: &str) -> String {
-        let admitted = Request::from_json(request)
-            .map_err(Refusal::from)
-            .and_then(|request| {
-                self.access()?.check(bearer, right(operation), &request)?;
-                Ok(request)
-            });
-        Writer::of(|json| write_request(json, admitted))
+    /// What the protocol knows of the body of a request of this operation, as JSON, and the key that
+    /// it is about, if it is about one; or the answer, as JSON, if it is not carried out for this bearer.
+    #[wasm_bindgen(unchecked_return_type = "[call: string, key?: string] | string")]
+    pub fn admit(&self, bearer: &str, operation: &str, body: &str) -> JsValue {
+        match self.admitted(bearer, operation, body) {
+            Ok(call) => {
+                let text = call.to_json().into();
+                match call {
+                    Call::List(_) => Array::of1(&text).into(),
+                    Call::Request(request) => {
+                        Array::of2(&text, &request.key.as_str().into()).into()
+                    }
+                }
+            }
+            Err(refusal) => Response::Refused(refusal).to_json().into(),
+        }
+    }
+
+    fn admitted(&self, bearer: &str, operation: &str, body: &str) -> Result<Call, Refusal> {
+        let verb = Verb::from_name(operation).ok_or_else(not_configured)?;
+        let call = Call::from_body(verb, body)?;
+        self.access()?
+            .check(bearer, Right::for_operation(verb), &call)?;
+        Ok(call)
     }
 
     fn access(&self) -> Result<&Access, Refusal> {

@@ -99,9 +99,7 @@ export default class LeaseWorker extends WorkerEntrypoint<Env> {
     );
   }
 
-  async #route(
-    ask: (router: Router<LeaseHost>) => Promise<WireResponse>,
-  ): Promise<WireResponse> {
+  async #route(ask: (router: Router<LeaseHost>) => Promise<WireResponse>): Promise<WireResponse> {
     const { LEASES, LEASEHOLD_LOCATION_HINT: hint } = this.env;
     const setting = layoutSetting(this.env, STAND_ALONE);
     return setting.refused ?? ask(new Router(LEASES, layouts, setting.layout, hint));
@@ -117,11 +115,7 @@ export default class LeaseWorker extends WorkerEntrypoint<Env> {
 }
 
 /** By `fetch`, since by RPC the object would not hear of an asker that leaves. */
-async function posted(
-  object: LeaseHost,
-  body: string,
-  signal: AbortSignal,
-): Promise<WireResponse> {
+async function posted(object: LeaseHost, body: string, signal: AbortSignal): Promise<WireResponse> {
   // A stub's `fetch` takes what the global one does.
   const { fetch } = object as unknown as { fetch: typeof globalThis.fetch };
   const response = await fetch.call(object, "https://object/", { method: "POST", body, signal });

@@ -1,7 +1,8 @@
 //! One list from hosts that share the keys.
 
-use alloc::collections::BTreeMap;
+use alloc::borrow::Cow;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use super::record::Record;
 use super::response::{Outcome, RESPONSE};
@@ -16,8 +17,8 @@ const ENOUGH: usize = 131_072;
 /// What each of several hosts has answered to the same list, as one answer: the first keys in the
 /// order of their names. Where one has refused, that is the answer. `None` for what is no answer.
 pub fn merged(answers: &[String]) -> Option<String> {
-    let mut states = BTreeMap::new();
-    let mut horizon: Option<String> = None;
+    let mut states: Vec<(Cow<str>, &str)> = Vec::new();
+    let mut horizon: Option<Cow<str>> = None;
     for answer in answers {
         let page = Record::read(answer, RESPONSE).ok()?;
         if page.text(Field::Outcome)? != Outcome::Listed.name() {
@@ -25,32 +26,35 @@ pub fn merged(answers: &[String]) -> Option<String> {
         }
         json::array(page.raw(Field::States)?, &mut |state| {
             let key = Record::read(state, KEY_STATE).ok()?.text(Field::Key)?;
-            states.insert(String::from(key), state);
+            let place = states.partition_point(|(before, _)| *before < key);
+            states.insert(place, (key, state));
             Some(())
         })?;
         // Beyond this one's last key others know more than it has told.
-        let after = page.text(Field::After).map(String::from);
-        horizon = [horizon, after].into_iter().flatten().min();
+        horizon = [horizon, page.text(Field::After)]
+            .into_iter()
+            .flatten()
+            .min();
     }
-    let within = |key: &String| horizon.as_ref().is_none_or(|horizon| key <= horizon);
-    let mut first = BTreeMap::new();
+    if let Some(horizon) = &horizon {
+        states.truncate(states.partition_point(|(key, _)| key <= horizon));
+    }
+    let all = states.len();
     let mut length = 0;
-    let mut rest = states.into_iter().filter(|(key, _)| within(key));
-    while first.len() < MAX_LISTED && length < ENOUGH {
-        let Some((key, state)) = rest.next() else {
-            break;
-        };
+    let enough = states.iter().position(|(_, state)| {
         length += state.len();
-        first.insert(key, state);
+        length > ENOUGH
+    });
+    states.truncate(enough.map_or(MAX_LISTED, |last| MAX_LISTED.min(last + 1)));
+    if states.len() < all {
+        horizon = states.last().map(|(key, _)| key.clone());
     }
-    let cut = rest.next().and_then(|_| first.keys().next_back().cloned());
-    let after = cut.or(horizon);
     Some(Writer::of(|json| {
         json.number(Field::Version.name(), VERSION.into());
         json.text(Field::Outcome.name(), Outcome::Listed.name());
-        json.array(Field::States.name(), first.values(), |json, state| {
+        json.array(Field::States.name(), states, |json, (_, state)| {
             json.raw(state)
         });
-        json.optional(Field::After.name(), after.as_deref());
+        json.optional(Field::After.name(), horizon.as_deref());
     }))
 }

@@ -1,4 +1,5 @@
 import { LeaseClient, LeaseError } from "leasehold";
+import { cached } from "leasehold/cache";
 import { memory } from "leasehold/memory";
 import { upstash } from "leasehold/upstash";
 
@@ -22,6 +23,17 @@ export async function story(host = memory()) {
   if (next.fence <= lease.fence) throw new Error("the fence did not rise");
   const { released } = await next.release();
   if (!released) throw new Error("not released");
+
+  let loads = 0;
+  const value = cached(ours, key, () => {
+    loads += 1;
+    return "loaded";
+  });
+  await value.get();
+  if ((await value.get()) !== "loaded") throw new Error("no value");
+  await value.close();
+  const isWorkers = globalThis.navigator?.userAgent === "Cloudflare-Workers";
+  if (loads !== (isWorkers ? 2 : 1)) throw new Error(`loaded ${loads} times`);
   return "acquired, refused, lost, released";
 }
 

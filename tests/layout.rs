@@ -24,7 +24,15 @@ fn about(text: &str, operation: Operation) -> Call {
 fn told(in_force: &str, next: Option<(&str, u64)>) -> Told {
     Told {
         in_force: layout(in_force),
-        next: next.map(|(next, left)| (layout(next), ms(left))),
+        next: next.map(|(next, left)| (layout(next), Some(ms(left)))),
+    }
+}
+
+/// While the shards of what is in force are being closed.
+fn told_closing(in_force: &str, next: &str) -> Told {
+    Told {
+        in_force: layout(in_force),
+        next: Some((layout(next), None)),
     }
 }
 
@@ -313,6 +321,46 @@ fn a_shard_is_open_from_the_registers_word_until_it_is_closed() {
 }
 
 #[test]
+fn a_shard_that_was_closed_for_a_change_does_not_open_before_it_is_recorded() {
+    let (four, eight) = (layout("4"), layout("8"));
+    let mut register = Register::default();
+    register.ask(at(0), &four);
+    // One shard still runs the code of before while the operator's step closes them all.
+    let mut shard = place("shard/4/0", "4", Standing::Open);
+    assert_eq!(register.plan(at(0), &eight), Ok(Plan::Close(four.clone())));
+    assert_eq!(shard.close(at(0), at(5_000)), ms(5_000));
+    for operation in [acquire("h", 1, 60_000, 0), renew(1, 60_000), verify(1)] {
+        let (told, _) = register.ask(at(100), &four);
+        let told = Told::from_json(&told.to_json()).expect("what travels");
+        shard.rule(at(100), about("a", operation), Some(told));
+        assert_eq!(shard.standing(), Standing::Closed(at(5_000)));
+    }
+    assert_eq!(
+        register.change(at(1_000), &eight, ms(5_000)),
+        told("4", Some(("8", 5_000)))
+    );
+}
+
+#[test]
+fn a_change_that_got_no_further_than_its_plan_is_taken_back_or_replaced() {
+    let (four, eight, sixteen) = (layout("4"), layout("8"), layout("16"));
+    let mut register = Register::default();
+    register.ask(at(0), &four);
+    assert_eq!(register.plan(at(0), &eight), Ok(Plan::Close(four.clone())));
+    assert_eq!(
+        register.plan(at(0), &sixteen),
+        Ok(Plan::Close(four.clone()))
+    );
+    assert_eq!(
+        register.change(at(0), &eight, ms(0)),
+        told_closing("4", "16"),
+        "of what was not planned nothing comes"
+    );
+    assert_eq!(register.plan(at(0), &four), Ok(Plan::Done(told("4", None))));
+    assert_eq!(register.change(at(0), &sixteen, ms(0)), told("4", None));
+}
+
+#[test]
 fn a_register_changes_once_all_has_run_out() {
     let mut register = Register::default();
     let (four, eight) = (layout("4"), layout("8"));
@@ -323,6 +371,9 @@ fn a_register_changes_once_all_has_run_out() {
     );
     assert_eq!(register.ask(at(0), &eight), (told("4", None), false));
     assert_eq!(register.plan(at(0), &four), Ok(Plan::Done(told("4", None))));
+    assert_eq!(register.plan(at(0), &eight), Ok(Plan::Close(four.clone())));
+    assert_eq!(register.ask(at(0), &four), (told_closing("4", "8"), false));
+    assert_eq!(Register::parse(&register.text()).as_ref(), Some(&register));
     assert_eq!(register.plan(at(0), &eight), Ok(Plan::Close(four.clone())));
     let pending = told("4", Some(("8", 5_000)));
     assert_eq!(register.change(at(1_000), &eight, ms(5_000)), pending);
@@ -356,7 +407,11 @@ fn a_register_changes_once_all_has_run_out() {
     for text in ["", "many", "4 8", "4 8 soon"] {
         assert_eq!(Register::parse(text), None, "{text}");
     }
-    for told in [told("4", None), told("eu/4", Some(("8", 700)))] {
+    for told in [
+        told("4", None),
+        told("eu/4", Some(("8", 700))),
+        told_closing("4", "8"),
+    ] {
         assert_eq!(Told::from_json(&told.to_json()), Some(told));
     }
     for text in [

@@ -25,7 +25,9 @@ enum Action {
     Change,
     /// The register's answer to an earlier question arrives.
     Deliver(usize),
+    /// New code; the objects in use run the old one until it reaches each.
     Deploy(usize),
+    Reach(usize),
     /// Whoever was last granted a key renews where it was granted.
     Renew {
         key: usize,
@@ -42,6 +44,7 @@ fn action() -> impl Strategy<Value = Action> {
         4 => Just(Action::Change),
         8 => prop_oneof![4 => Just(0_usize), 1 => Just(1)].prop_map(Action::Deliver),
         1 => (0..2_usize).prop_map(Action::Deploy),
+        2 => (0..3_usize).prop_map(Action::Reach),
         4 => (0..2_usize, ttl).prop_map(|(key, ttl)| Action::Renew { key, ttl }),
         2 => prop_oneof![Just(100_u64), Just(1_000), Just(4_000)].prop_map(Action::Wait),
     ]
@@ -116,6 +119,7 @@ impl World {
             }
             Action::Wait(millis) => self.now += millis,
             Action::Deploy(layout) => self.deploy(LAYOUTS[layout]),
+            Action::Reach(index) => self.reach(index),
             Action::Change => self.change(),
             Action::Deliver(index) if index < self.answers.len() => {
                 let (name, request, told) = self.answers.remove(index);
@@ -143,7 +147,7 @@ impl World {
                 self.learn(name, text, &request, &answer);
             }
             Ruling::Ask => {
-                let setting = self.setting.clone();
+                let setting = object.place.setting().clone();
                 let (told, _) = self.register.ask(at(millis), &setting);
                 self.answers.push((name.into(), request, told));
             }
@@ -181,23 +185,29 @@ impl World {
         }
     }
 
-    /// Every object restarts from what it has stored, which is nothing if it was never used.
+    /// The register has the new code at once.
     fn deploy(&mut self, text: &str) {
         self.setting = text.parse().expect("a layout");
-        self.answers.clear();
         self.step = None;
-        for (name, object) in &mut self.objects {
-            let is_used = !object.server.store.keys.is_empty();
-            let standing = if is_used {
-                object.place.standing()
-            } else {
-                Standing::Unknown
-            };
-            let standing = Standing::parse(&standing.text()).expect("what was stored");
-            object.place = Place::new(Some(name.clone()), self.setting.clone(), standing);
-            object.server.restart(self.now);
-        }
         self.register = Register::parse(&self.register.text()).unwrap_or_default();
+    }
+
+    /// An object restarts with the new code from what it has stored, which is nothing if it was never
+    /// used.
+    fn reach(&mut self, index: usize) {
+        let Some((name, object)) = self.objects.iter_mut().nth(index) else {
+            return;
+        };
+        let is_used = !object.server.store.keys.is_empty();
+        let standing = if is_used {
+            object.place.standing()
+        } else {
+            Standing::Unknown
+        };
+        let standing = Standing::parse(&standing.text()).expect("what was stored");
+        object.place = Place::new(Some(name.clone()), self.setting.clone(), standing);
+        object.server.restart(self.now);
+        self.answers.retain(|(asker, ..)| asker != name);
     }
 
     fn change(&mut self) {
@@ -215,6 +225,7 @@ impl World {
                     let object = self.object(&name);
                     let latest = object.server.host.latest_expiry().unwrap_or(now);
                     step.longest = step.longest.max(object.place.close(now, latest));
+                    self.answers.retain(|(asker, ..)| *asker != name);
                     self.step = Some(step);
                 }
                 None => {
@@ -250,6 +261,7 @@ fn the_random_world_sees_changes_come_into_force() {
         Action::Deliver(0),
         take(0, 1),
         Action::Deploy(1),
+        Action::Reach(0),
     ];
     steps.into_iter().for_each(|action| world.act(action));
     assert!(world.granted >= 1);

@@ -132,7 +132,7 @@ impl Place {
             };
         }
         let next = told.next.filter(|(next, _)| *next == self.setting);
-        Ruling::Refuse(pending(next.map(|(_, left)| left)))
+        Ruling::Refuse(pending(next.and_then(|(_, left)| left)))
     }
 
     /// What a closed shard has granted runs on, but no longer than it has told the register.

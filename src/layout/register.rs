@@ -12,17 +12,20 @@ use crate::time::{Instant, Span};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Register {
     in_force: Option<Layout>,
-    /// From when on.
-    next: Option<(Layout, Instant)>,
+    /// The one that follows, and from when on; not known while the shards before it are being closed.
+    next: Option<(Layout, Option<Instant>)>,
 }
+
+/// In the stored text, for an instant that is not known yet.
+const CLOSING: &str = "closing";
 
 /// What the register answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Told {
     /// The layout whose objects decide.
     pub in_force: Layout,
-    /// The one that follows, and when.
-    pub next: Option<(Layout, Span)>,
+    /// The one that follows, and in how long; not known while the shards before it are being closed.
+    pub next: Option<(Layout, Option<Span>)>,
 }
 
 impl Told {
@@ -36,7 +39,7 @@ impl Told {
         json.text("inForce", &self.in_force.text());
         if let Some((next, left)) = &self.next {
             json.text("next", &next.text());
-            json.number("inMs", left.as_millis_ceil());
+            json.optional_number("inMs", left.map(Span::as_millis_ceil));
         }
     }
 
@@ -55,7 +58,7 @@ impl Told {
         })?;
         Some(Self {
             in_force: in_force?,
-            next: next.zip(left),
+            next: next.map(|next| (next, left)),
         })
     }
 }
@@ -77,11 +80,12 @@ impl Register {
         let is_first = self.in_force.is_none();
         let in_force = self.in_force.get_or_insert_with(|| setting.clone()).clone();
         let next = self.next.as_ref();
-        let next = next.map(|(layout, from)| (layout.clone(), from.since(now)));
+        let next = next.map(|(layout, from)| (layout.clone(), from.map(|from| from.since(now))));
         (Told { in_force, next }, settled || is_first)
     }
 
-    /// What it takes to bring `setting`, the one deployed, into force.
+    /// What it takes to bring `setting`, the one deployed, into force. From now on no shard is opened,
+    /// so that those which are closed stay so. A change that got no further gives way to this one.
     ///
     /// # Errors
     /// A [`Refusal`] while another change is under way, or for a layout without shards.
@@ -95,7 +99,7 @@ impl Register {
         }
         let (told, _) = self.ask(now, setting);
         match &told.next {
-            Some((next, left)) if next != setting => Err(Refusal {
+            Some((next, Some(left))) if next != setting => Err(Refusal {
                 retry_after: Some(*left),
                 ..Refusal::new(
                     Code::Unavailable,
@@ -103,17 +107,26 @@ impl Register {
                     "Another change of the layout is under way: repeat this when it is in force.",
                 )
             }),
-            None if told.in_force != *setting => Ok(Plan::Close(told.in_force)),
-            _ => Ok(Plan::Done(told)),
+            Some((_, Some(_))) => Ok(Plan::Done(told)),
+            _ if told.in_force == *setting => {
+                self.next = None;
+                Ok(Plan::Done(self.ask(now, setting).0))
+            }
+            _ => {
+                self.next = Some((setting.clone(), None));
+                Ok(Plan::Close(told.in_force))
+            }
         }
     }
 
-    /// All objects of the layout in force are closed, and nothing of theirs runs for longer than
-    /// `longest`: from then on it is `setting`'s.
+    /// As planned, all objects of the layout in force are closed, and nothing of theirs runs for
+    /// longer than `longest`: from then on it is `setting`'s.
     pub fn change(&mut self, now: Instant, setting: &Layout, longest: Span) -> Told {
         self.settle(now);
-        if self.in_force.as_ref() != Some(setting) && self.next.is_none() {
-            self.next = Some((setting.clone(), now + longest));
+        if let Some((next, from @ None)) = &mut self.next
+            && next == setting
+        {
+            *from = Some(now + longest);
         }
         self.ask(now, setting).0
     }
@@ -121,7 +134,7 @@ impl Register {
     /// Whether what was to follow has followed.
     fn settle(&mut self, now: Instant) -> bool {
         match self.next.take() {
-            Some((layout, from)) if from <= now => {
+            Some((layout, Some(from))) if from <= now => {
                 self.in_force = Some(layout);
                 true
             }
@@ -136,7 +149,8 @@ impl Register {
     pub fn text(&self) -> String {
         let mut text = self.in_force.as_ref().map(Layout::text).unwrap_or_default();
         if let Some((next, from)) = &self.next {
-            text.extend([" ", &next.text(), " ", &decimal::text(from.as_micros())]);
+            let from = from.map(|from| decimal::text(from.as_micros()));
+            text.extend([" ", &next.text(), " ", from.as_deref().unwrap_or(CLOSING)]);
         }
         text
     }
@@ -148,8 +162,11 @@ impl Register {
         let next = match words.next() {
             None => None,
             Some(layout) => {
-                let from = words.next()?.parse().ok()?;
-                Some((layout.parse().ok()?, Instant::from_micros(from)))
+                let from = match words.next()? {
+                    CLOSING => None,
+                    from => Some(Instant::from_micros(from.parse().ok()?)),
+                };
+                Some((layout.parse().ok()?, from))
             }
         };
         Some(Self { in_force, next })

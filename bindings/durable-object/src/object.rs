@@ -132,7 +132,7 @@ impl Object {
     pub fn plan(&self, now: Instant) -> Result<Result<Plan, Refusal>, JsValue> {
         let mut register = self.register()?;
         let plan = register.plan(now, &self.setting);
-        if matches!(plan, Ok(Plan::Done(_))) {
+        if plan.is_ok() {
             self.store.put_meta("layout", &register.text())?;
         }
         Ok(plan)

@@ -26,7 +26,7 @@ export interface LayoutInForce {
   readonly inForce: string;
   /** The one that follows. */
   readonly next?: string;
-  /** In how many milliseconds. */
+  /** In how many milliseconds; not known while the shards before it are being closed. */
   readonly inMs?: number;
 }
 

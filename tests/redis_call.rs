@@ -713,6 +713,28 @@ fn a_list_goes_through_the_names_and_reads_the_documents() {
 }
 
 #[test]
+fn what_a_step_finds_is_read_in_hundreds_and_told_in_one_answer() {
+    let names: Vec<String> = (0..250).map(|index| format!("key-{index}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let mut call = list("", None);
+    call.poll(at(0));
+    let mut step = call.replied(at(0), &found("5", &names));
+    for keys in [100, 100, 50] {
+        assert_eq!(sent(step)[2], (2 * keys).to_string());
+        let mut answer = vec!["listed"];
+        for _ in 0..keys {
+            answer.extend(["state", "7", "1", "~", "0"]);
+        }
+        step = call.replied(at(0), &words(&answer));
+    }
+    let Step::Done(Response::Listed { states, after }) = step else {
+        panic!("{step:?}");
+    };
+    assert_eq!((states.len(), after.as_deref()), (250, Some("5")));
+    assert_eq!(states[249].key, key("key-249"));
+}
+
+#[test]
 fn a_list_without_a_find_ends_with_the_names_or_after_eight_steps() {
     let nothing = |after: Option<&str>| {
         Step::Done(Response::Listed {

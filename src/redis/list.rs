@@ -8,7 +8,7 @@ use super::answer::states;
 use super::command::{Invocation, Prefix};
 use super::word::number;
 use crate::name::Key;
-use crate::protocol::{Field, Invalid, List, Response};
+use crate::protocol::{Field, Invalid, KeyState, List, MAX_LISTED, Response};
 
 /// How many names are looked at in the first step. It doubles as long as nothing is found.
 const FIRST_COUNT: u64 = 100;
@@ -27,8 +27,10 @@ pub(super) struct Listing {
     /// Where the server is to go on, in its own words; zero at the start and at the end.
     cursor: String,
     scans: u32,
-    /// The keys found, and how to read them.
-    found: Option<(Vec<Key>, Invocation)>,
+    /// The keys of the last step that are to be read yet.
+    found: Vec<Key>,
+    /// What those read so far have.
+    states: Vec<KeyState>,
 }
 
 impl Listing {
@@ -55,14 +57,16 @@ impl Listing {
             pattern: prefix.document(&prefixed),
             cursor,
             scans: 0,
-            found: None,
+            found: Vec::new(),
+            states: Vec::new(),
         })
     }
 
     /// The next command.
     pub fn command(&self, by_text: bool, key_locking: bool) -> Vec<String> {
-        if let Some((_, invocation)) = &self.found {
-            return invocation.command(by_text, key_locking);
+        let keys = self.next();
+        if !keys.is_empty() {
+            return Invocation::list(&self.prefix, keys).command(by_text, key_locking);
         }
         let count = FIRST_COUNT << self.scans.min(MAX_DOUBLINGS);
         vec![
@@ -75,38 +79,44 @@ impl Listing {
         ]
     }
 
+    /// The keys to be read in one go, so that none keeps the server for long.
+    fn next(&self) -> &[Key] {
+        let (next, _) = self.found.split_at(self.found.len().min(MAX_LISTED));
+        next
+    }
+
     /// Takes the reply: the response, or none if there is another command; `None` if it is no
     /// reply to the last command.
     pub fn replied(&mut self, words: &[String]) -> Option<Option<Response>> {
-        let states = match self.found.take() {
-            Some((keys, _)) => states(&keys, words)?,
-            None if self.scanned(words)? => return Some(None),
-            None => Vec::new(),
+        let is_last = if self.found.is_empty() {
+            self.scanned(words)?
+        } else {
+            let read = states(self.next(), words)?;
+            self.states.extend(read);
+            self.found.drain(..self.next().len());
+            self.found.is_empty()
         };
-        Some(Some(Response::Listed {
-            states,
+        Some(is_last.then(|| Response::Listed {
+            states: core::mem::take(&mut self.states),
             after: (self.cursor != "0").then(|| self.cursor.clone()),
         }))
     }
 
-    /// Takes what a step has found; whether there is another command.
+    /// Takes what a step has found; whether that is nothing, and there is no other step.
     fn scanned(&mut self, words: &[String]) -> Option<bool> {
         let (cursor, names) = words.split_first()?;
         is_cursor(cursor).then_some(())?;
         self.cursor.clone_from(cursor);
         self.scans += 1;
-        let mut keys: Vec<Key> = Vec::new();
         for name in names {
             let key = self.prefix.key(name).and_then(|key| Key::parse(key).ok());
             // The same name may come more than once.
-            keys.extend(key.filter(|key| !keys.contains(key)));
+            let Some(key) = key.filter(|key| !self.found.contains(key)) else {
+                continue;
+            };
+            self.found.push(key);
         }
-        if keys.is_empty() {
-            return Some(self.cursor != "0" && self.scans < MAX_SCANS);
-        }
-        let reading = Invocation::list(&self.prefix, &keys);
-        self.found = Some((keys, reading));
-        Some(true)
+        Some(self.found.is_empty() && (self.cursor == "0" || self.scans >= MAX_SCANS))
     }
 }
 

@@ -11,9 +11,10 @@
 //! grant. A grant's fence is the server's time in microseconds or one more than the last fence,
 //! whichever is higher, so it still rises after a failover that lost the last writes.
 //!
-//! Two rules differ from the other hosts', since every command costs. An acquire that was denied is
-//! not remembered: a holder never repeats one. And a key that has come free is not offered to the
-//! first waiter but kept for it: its next poll takes it.
+//! Three rules differ from the other hosts', since every command costs. An acquire that was denied
+//! is not remembered: a holder never repeats one. A key that has come free is not offered to the
+//! first waiter but kept for it: its next poll takes it. And where nobody waits or watches, a
+//! release doesn't read the time: a lease that is over, but not yet cleared away, is `released`.
 
 mod answer;
 mod call;

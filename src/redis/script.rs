@@ -74,8 +74,8 @@ pub(super) fn called_on(line: usize, key_locking: bool) -> Option<String> {
 /// The text's SHA-1 in hexadecimal, as Redis knows it.
 pub const fn hash(key_locking: bool) -> &'static str {
     if key_locking {
-        "3ffda124f438276934c419c1b313b277c445b454"
+        "9bec0eec602a1d1e32d18831abeeb7a97d088d96"
     } else {
-        "8ed204988d384ad7c228636e2c8805e349fe5f91"
+        "cebac4125af354bf9581df750c34f542612c8fa3"
     }
 }

@@ -113,21 +113,25 @@ end
 
 local function present(r) return #r.queue / PLACE end
 
+local function cap(line) return tonumber(string.sub(line, CAP, CAP + 3)) end
+
 local function admits(r, limit)
-  for _, line in ipairs(r.grants) do limit = math.min(limit, tonumber(string.sub(line, CAP, CAP + 3))) end
+  for _, line in ipairs(r.grants) do limit = math.min(limit, cap(line)) end
   return not r.done and #r.grants < limit
 end
 
 local function expiry(line) return tonumber(string.sub(line, EXPIRES, EXPIRES + 15)) end
 
--- How long until there may be one holder more, with this limit.
+-- How long until there may be one holder more, with this limit: until so many are left, of those
+-- who hold longest, that each of them and the one more puts up with the others.
 local function wait_of(r, limit)
-  local left, wait = { grants = { unpack(r.grants) } }, 0
-  table.sort(left.grants, function(a, b) return expiry(a) < expiry(b) end)
-  while #left.grants > 0 and not admits(left, limit) do
-    wait = expiry(table.remove(left.grants, 1)) - now
+  local longest = { unpack(r.grants) }
+  table.sort(longest, function(a, b) return expiry(a) > expiry(b) end)
+  for i, line in ipairs(longest) do
+    limit = math.min(limit, cap(line))
+    if i >= limit then return expiry(line) - now end
   end
-  return wait
+  return 0
 end
 
 -- Until when a document has to be there: with a fence, as long as a clock may be set back.

@@ -78,6 +78,9 @@ function operations.entry(r, _, lease, fence, name, value, size, seen, most, roo
   if tonumber(seen) <= grant.seen then return { 'entered' } end
   local lines, answer = entries()
   if answer then return answer end
+  -- Of a grant that has ended, here or with its document, lines may be left.
+  local live = {}
+  for _, other in ipairs(r.grants) do live[slot_of(other)] = parse_grant(other).entries > 0 end
   local kept, own, total, same = {}, 0, 0, value == '~'
   local function keep(line)
     kept[#kept + 1] = line
@@ -85,10 +88,12 @@ function operations.entry(r, _, lease, fence, name, value, size, seen, most, roo
     if line.slot == grant.slot then own = own + 1 end
   end
   for _, line in ipairs(lines) do
-    if line.slot == grant.slot and line.name == name then
-      same = line.value == value
-    else
-      keep(line)
+    if live[line.slot] then
+      if line.slot == grant.slot and line.name == name then
+        same = line.value == value
+      else
+        keep(line)
+      end
     end
   end
   if value ~= '~' then

@@ -186,7 +186,7 @@ local function state(r)
   for _, grant in ipairs(grants) do
     local own = {}
     for _, line in ipairs(lines or {}) do
-      if line.slot == grant.slot then
+      if grant.entries > 0 and line.slot == grant.slot then
         own[#own + 1] = line.name
         own[#own + 1] = line.value
       end

@@ -343,6 +343,31 @@ describe("Redis rules: entries", () => {
     );
   });
 
+  test("of a grant that has gone with its document are not its successor's", async () => {
+    const subject = await Subject.open();
+    await subject.send(set((await subject.acquire()).lease));
+    await redis.direct.send("DEL", record(subject.key));
+    const { lease } = await subject.acquire();
+    assert.deepEqual((await subject.state()).holders[0]?.entries, {});
+    await subject.send({ ...set(lease), name: "own" });
+    assert.deepEqual((await subject.state()).holders[0]?.entries, { own: { a: [1] } });
+  });
+
+  test("of a grant that has ended leave their room to others in the same step", async () => {
+    const subject = await Subject.open();
+    const value = JSON.stringify("x".repeat(4_000));
+    const first = await subject.acquire({ limit: 2 });
+    for (let number = 1; number <= 16; number += 1) {
+      const entry = { ...set(first.lease, number), name: `n${number}`, value };
+      assert.equal((await subject.send(entry)).outcome, "entered");
+    }
+    const second = await subject.acquire({ limit: 2, ttlMs: DAY });
+    const large = { ...set(second.lease), value };
+    assert.equal((await subject.send(large)).reason, "key-too-large");
+    await subject.timed.advance(60_000);
+    assert.equal((await subject.send(large)).outcome, "entered");
+  });
+
   test("are kept for a grant that is renewed for months", async () => {
     const subject = await Subject.open();
     const { lease = "" } = await subject.acquire({ ttlMs: DAY });

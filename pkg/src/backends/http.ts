@@ -6,6 +6,7 @@ import type {
   WireResponse,
 } from "../lease/backend.js";
 import { callback, flag, optionsOf, required, type Table } from "../lease/check.js";
+import { failureOf } from "../lease/failure.js";
 import { baseUrl, bearer, TOKEN, URL_TEXT } from "./endpoint.js";
 import { pairFrom } from "./environment.js";
 import { type Fetch, post } from "./post.js";
@@ -72,15 +73,19 @@ class Http implements LeaseBackend {
     this.#fetch = fetch;
   }
 
-  call(request: WireRequest, options: CallOptions): Promise<WireResponse> {
+  async call(request: WireRequest, options: CallOptions): Promise<WireResponse> {
     const fetch = this.#fetch;
-    // Called without a receiver: the runtime's own refuses any other than the global object.
-    return post(
-      (url, init) => fetch(url, init),
-      `${this.#base}/v1/${request.operation}`,
-      this.#headers,
-      request,
-      options,
-    );
+    try {
+      // Called without a receiver: the runtime's own refuses any other than the global object.
+      return await post(
+        (url, init) => fetch(url, init),
+        `${this.#base}/v1/${request.operation}`,
+        this.#headers,
+        request,
+        options,
+      );
+    } catch (error) {
+      throw failureOf(error, "The lease host", "fetch");
+    }
   }
 }

@@ -1,16 +1,13 @@
 import type { CallOptions, WireRequest, WireResponse } from "../lease/backend.js";
-import { failureOf } from "../lease/failure.js";
 import { bodyOf, foreignAnswer } from "./endpoint.js";
 
 /** What this package needs of `fetch`, be it the runtime's or a Durable Object stub's. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
-const WHO = "The lease host";
-
 /**
  * Posts a request and reads the answer. A readable answer counts whatever the status; anything
- * else is no answer, and what the host did is unknown: `fetch` doesn't tell whether a request that
- * failed had been sent.
+ * else is no answer. Rejects with what `fetch` rejects with, which doesn't tell whether the request
+ * had been sent.
  */
 export async function post(
   fetch: Fetch,
@@ -19,24 +16,18 @@ export async function post(
   request: WireRequest,
   { signal }: CallOptions,
 ): Promise<WireResponse> {
-  let response: Response;
-  let text: string;
-  try {
-    response = await fetch(url, {
-      method: "POST",
-      headers: { ...headers, "content-type": "application/json" },
-      body: JSON.stringify(request),
-      // A redirect could take the lease's credential to another place.
-      redirect: "manual",
-      signal,
-    });
-    text = await bodyOf(response);
-  } catch (cause) {
-    throw failureOf(cause, WHO, "fetch");
-  }
+  const response = await fetch(url, {
+    method: "POST",
+    headers: { ...headers, "content-type": "application/json" },
+    body: JSON.stringify(request),
+    // A redirect could take the lease's credential to another place.
+    redirect: "manual",
+    signal,
+  });
+  const text = await bodyOf(response);
   const answer = parse(text);
   if (answer === undefined) {
-    throw foreignAnswer(response, text, WHO);
+    throw foreignAnswer(response, text, "The lease host");
   }
   return answer;
 }

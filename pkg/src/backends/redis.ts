@@ -209,7 +209,7 @@ class RedisHost implements LeaseBackend {
         const [word = ""] = error.message.split(" ", 1);
         return step.type === "failed" ? { ...step, word } : step;
       }
-      throw noAnswer(error);
+      throw failureOf(error, "The server", "send");
     } finally {
       clock.clearTimeout(timer);
       unlink();
@@ -226,12 +226,6 @@ function words(reply: unknown): string[] {
 /** The word that an error begins with is the server's own, and no secret. */
 function unclear(word = "something unreadable"): BackendError {
   return new BackendError(`The server answered ${word}: what became of the command is unknown.`);
-}
-
-/** Without the cause itself: clients put the command into their errors, and with it secrets. */
-export function noAnswer(error: unknown): BackendError {
-  const { message, delivery, verdict } = failureOf(error, "The server", "send");
-  return new BackendError(message, { delivery, verdict });
 }
 
 /** An error that a server answered with begins with a word in capitals. */

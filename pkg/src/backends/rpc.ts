@@ -29,17 +29,16 @@ export function failure(
   who: string,
   misbound: readonly (readonly [RegExp, string])[],
 ): BackendError {
-  const cause = BackendError.is(error) && error.verdict === undefined ? error.cause : error;
-  const message = String(Reflect.get(Object(cause), "message"));
+  const message = String(Reflect.get(Object(error), "message"));
   const elsewhere = misbound.find(([words]) => words.test(message));
   if (elsewhere !== undefined) {
-    return mistake(elsewhere[1], cause, UNSUITED);
+    return mistake(elsewhere[1], error, UNSUITED);
   }
-  if (Reflect.get(Object(cause), "overloaded") === true) {
+  if (Reflect.get(Object(error), "overloaded") === true) {
     return new BackendError(`${who} is overloaded.`, {
       delivery: "unknown",
       retryAfterMs: OVERLOADED_MS,
-      cause,
+      cause: error,
     });
   }
   return failureOf(error, who);

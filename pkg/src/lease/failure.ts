@@ -27,19 +27,22 @@ const CLASSES = new Set(["TypeError", "ReferenceError", "SyntaxError"]);
  * attempt would repeat, or something that may pass.
  *
  * @param who - Who was asked, as a sentence's beginning.
- * @param how - The option by which it was asked.
+ * @param carrier - The option for what carried the request. Carriers put what they carry into their
+ * errors, and with it secrets, so that theirs is told of and is no `cause`.
  */
-export function failureOf(error: unknown, who: string, how = "backend"): BackendError {
+export function failureOf(error: unknown, who: string, carrier?: string): BackendError {
   try {
     if (BackendError.is(error)) return error;
+    const cause = carrier === undefined ? error : undefined;
+    const reason = carrier ?? "backend";
     return isMistake(error)
-      ? mistake(`${how} threw ${classOf(error)}: ${wordsOf(error)}`, error, {
+      ? mistake(`${reason} threw ${classOf(error)}: ${wordsOf(error)}`, cause, {
           code: "INVALID",
-          reason: how,
+          reason,
         })
       : new BackendError(`${who} gave no answer: ${classOf(error)}.`, {
           delivery: "unknown",
-          cause: error,
+          cause,
         });
   } catch {
     // Not even to be looked at.

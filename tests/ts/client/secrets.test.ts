@@ -3,8 +3,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { inspect } from "node:util";
-import { type LeaseBackend, LeaseError } from "leasehold";
+import { type LeaseBackend, LeaseClient, LeaseError } from "leasehold";
 import { http } from "leasehold/http";
+import { TestClock } from "leasehold/testing";
 import { upstash } from "leasehold/upstash";
 import { bench, leaseError, within } from "../support/bench.ts";
 
@@ -31,6 +32,46 @@ for (const [name, make] of Object.entries<(url: string, token: string) => LeaseB
           return true;
         },
       );
+    });
+  }
+}
+
+/** What an HTTP client of one's own may throw: all that it was given is in it. */
+function httpClient(thrown: (init: RequestInit) => Error) {
+  const sent: string[] = [];
+  const fetch = async (_url: unknown, init?: RequestInit) => {
+    sent.push(String(init?.body));
+    throw Object.assign(thrown(init ?? {}), {
+      code: "ECONNRESET",
+      config: init,
+      request: { init },
+    });
+  };
+  return { sent, fetch };
+}
+
+for (const [name, make] of Object.entries<(fetch: typeof globalThis.fetch) => LeaseBackend>({
+  http: (fetch) => http({ url: "https://leases.example.com", token: SECRET, fetch }),
+  upstash: (fetch) => upstash({ url: "https://leases.example.com", token: SECRET, fetch }),
+})) {
+  for (const [what, thrown] of [
+    ["lost its connection", ({ body }) => new Error(`socket hang up after ${body}`)],
+    ["is wrong", () => new TypeError("axios.post is not a function")],
+  ] satisfies [string, (init: RequestInit) => Error][]) {
+    test(`${name}: what a fetch throws that ${what} is told of, and nothing that was sent is shown`, async () => {
+      const { sent, fetch } = httpClient(thrown);
+      const told: unknown[] = [];
+      const onEvent = (event: unknown) => told.push(event);
+      const leases = new LeaseClient(make(fetch), { onEvent, clock: new TestClock() });
+      for (const call of [leases.tryAcquire("k", { holder: "ada-holder" }), leases.inspect("k")]) {
+        told.push(await call.catch((error: unknown) => error));
+      }
+      const shown = told.map((each) => inspect(each, { depth: 20, showHidden: true })).join();
+      assert.match(shown, /Error \(ECONNRESET\)/);
+      const ids = sent.flatMap((body) => body.match(/[0-9a-f]{32}/g) ?? []);
+      assert.ok(ids.length >= 3);
+      for (const secret of [SECRET, "ada-holder", ...ids])
+        assert.ok(!shown.includes(secret), shown);
     });
   }
 }

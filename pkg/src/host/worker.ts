@@ -116,9 +116,13 @@ export default class LeaseWorker extends WorkerEntrypoint<Env> {
 
 /** By `fetch`, since by RPC the object would not hear of an asker that leaves. */
 async function posted(object: LeaseHost, body: string, signal: AbortSignal): Promise<WireResponse> {
+  // The signal of a request, passed on as it is, does not end the one that it is passed to.
+  const left = new AbortController();
+  signal.addEventListener("abort", () => left.abort(signal.reason));
+  const asked = { method: "POST", body, signal: left.signal };
   // A stub's `fetch` takes what the global one does.
   const { fetch } = object as unknown as { fetch: typeof globalThis.fetch };
-  const response = await fetch.call(object, "https://object/", { method: "POST", body, signal });
+  const response = await fetch.call(object, "https://object/", asked);
   return response.json();
 }
 

@@ -3,8 +3,6 @@ import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import { connect } from "node:net";
 import { after, before, describe, test } from "node:test";
-import { LeaseClient } from "leasehold";
-import { http } from "leasehold/http";
 import { OPERATIONS } from "../../../pkg/src/lease/backend.ts";
 import { type WorkerSpec, Workers } from "./harness.ts";
 import {
@@ -143,31 +141,6 @@ test("a waiter is answered when the lease is released", async () => {
   while ((await post(request("inspect", key))).answer.state?.waiters !== 1);
   await post(release(key, { lease }));
   assert.equal((await waiting).answer.outcome, "granted");
-});
-
-test("eight waiters whose callers have gone cost the next one a single grace", async () => {
-  const key = "behind the dead";
-  const url = await workers.url();
-  const waiters = async (count: number) => {
-    while ((await post(request("inspect", key))).answer.state?.waiters !== count);
-  };
-  const { lease } = (await post(acquire(key, { ttlMs: 60_000 }))).answer;
-  const killed = new AbortController();
-  for (let caller = 1; caller <= 8; caller += 1) {
-    const body = JSON.stringify(acquire(key, { waitMs: 20_000 }));
-    const headers = { authorization: `Bearer ${TOKEN}` };
-    const { signal } = killed;
-    fetch(new URL("/v1/acquire", url), { method: "POST", headers, body, signal }).catch(() => {});
-    await waiters(caller);
-  }
-  killed.abort();
-  const alive = new LeaseClient(http({ url, token: TOKEN })).acquire(key, { waitMs: 30_000 });
-  await waiters(9);
-  const since = performance.now();
-  await post(release(key, { lease }));
-  await (await alive).release();
-  const waited = performance.now() - since;
-  assert.ok(waited < 5_000, `${waited} ms; eight graces are 24 s`);
 });
 
 test("keys of any bytes are keys of their own", async () => {

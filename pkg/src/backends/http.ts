@@ -5,7 +5,7 @@ import type {
   WireRequest,
   WireResponse,
 } from "../lease/backend.js";
-import { callback, flag, optionsOf, required, type Table } from "../lease/check.js";
+import { type Check, callback, flag, optionsOf, required, type Table } from "../lease/check.js";
 import { failureOf } from "../lease/failure.js";
 import { baseUrl, bearer, TOKEN, URL_TEXT } from "./endpoint.js";
 import { pairFrom } from "./environment.js";
@@ -13,8 +13,11 @@ import { type Fetch, post } from "./post.js";
 
 /** How to reach a deployed lease host. */
 export interface HttpOptions {
-  /** Where it is, such as `https://leases.example.com`. */
-  readonly url: string | URL;
+  /**
+   * Where it is, such as `https://leases.example.com`. Of several ways to the same host the next one is
+   * taken when one gives no answer, and from `renewal.t2` on while one is still awaited.
+   */
+  readonly url: string | URL | readonly (string | URL)[];
   /** The bearer token that the host knows. Secret. */
   readonly token: string;
   /** What to send requests with; the runtime's `fetch` by default. */
@@ -23,8 +26,18 @@ export interface HttpOptions {
   readonly insecure?: boolean;
 }
 
+const URLS: Check = {
+  ...URL_TEXT,
+  must: `${URL_TEXT.must}, or a list of such`,
+  is: (value) => listOf(value).length > 0 && listOf(value).every(URL_TEXT.is),
+};
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [value];
+}
+
 const OPTIONS: Table<HttpOptions> = {
-  url: required(URL_TEXT),
+  url: required(URLS),
   token: required(TOKEN),
   fetch: callback,
   insecure: flag,
@@ -37,7 +50,8 @@ const OPTIONS: Table<HttpOptions> = {
  */
 export function http(options: HttpOptions): LeaseBackend {
   const { url, token, fetch = globalThis.fetch, insecure } = optionsOf(OPTIONS, options);
-  return new Http(baseUrl(url, insecure), bearer(token), fetch);
+  const bases = listOf(url).map((url) => baseUrl(url, insecure));
+  return new Http(bases, bearer(token), fetch);
 }
 
 /**
@@ -63,29 +77,40 @@ class Http implements LeaseBackend {
     survives: "eviction, restart and deploy of the host",
     list: true,
   };
-  readonly #base: string;
+  readonly #bases: readonly string[];
   readonly #headers: Readonly<Record<string, string>>;
   readonly #fetch: Fetch;
+  /** Which way is taken, and how many requests have gone there since its last answer. */
+  #way = { index: 0, unanswered: 0 };
 
-  constructor(base: string, headers: Readonly<Record<string, string>>, fetch: Fetch) {
-    this.#base = base;
+  constructor(bases: readonly string[], headers: Readonly<Record<string, string>>, fetch: Fetch) {
+    this.#bases = bases;
     this.#headers = headers;
-    this.#fetch = fetch;
+    // Called without a receiver: the runtime's own refuses any other than the global object.
+    this.#fetch = (url, init) => fetch(url, init);
   }
 
   async call(request: WireRequest, options: CallOptions): Promise<WireResponse> {
-    const fetch = this.#fetch;
+    if (options.rebind && this.#way.unanswered > 0) {
+      this.#leave(this.#way);
+    }
+    const way = this.#way;
+    way.unanswered += 1;
     try {
-      // Called without a receiver: the runtime's own refuses any other than the global object.
-      return await post(
-        (url, init) => fetch(url, init),
-        `${this.#base}/v1/${request.operation}`,
-        this.#headers,
-        request,
-        options,
-      );
+      const url = `${this.#bases[way.index]}/v1/${request.operation}`;
+      const answer = await post(this.#fetch, url, this.#headers, request, options);
+      way.unanswered = 0;
+      return answer;
     } catch (error) {
+      this.#leave(way);
       throw failureOf(error, "The lease host", "fetch");
+    }
+  }
+
+  /** Takes the next way, unless another than this one is taken already. */
+  #leave(way: { readonly index: number }): void {
+    if (way === this.#way) {
+      this.#way = { index: (way.index + 1) % this.#bases.length, unanswered: 0 };
     }
   }
 }

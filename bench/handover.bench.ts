@@ -17,7 +17,8 @@ const CROWDS = [
 const WARM_UP = 21;
 const OURS = "leasehold (REST)";
 const TARGET_MS = 5;
-const TARGET_COMMANDS = 6;
+const TARGET_SENT = 6;
+const TARGET_BILLED = 16;
 
 interface Round {
   /** From each release to the grant after it, in milliseconds. */
@@ -74,7 +75,7 @@ for (const { waiters, rounds } of CROWDS) {
   );
   console.log(`${waiters} waiters, ${rounds} alternating rounds`);
   table(
-    ["", "median ms", "p95 ms", "commands/grant", "billed/grant", "samples"],
+    ["", "median ms", "p95 ms", "sent/grant", "billed/grant", "samples"],
     [...results].map(([name, rounds]) => {
       const gaps = rounds.flatMap((round) => round.gaps);
       const { sent, billed } = perGrant(rounds);
@@ -85,8 +86,9 @@ for (const { waiters, rounds } of CROWDS) {
   const ours = roundsOf(results, OURS);
   const gap = median(ours.flatMap((round) => round.gaps));
   verdict("leasehold, median ms", gap, TARGET_MS, gap <= TARGET_MS);
-  const { sent } = perGrant(ours);
-  verdict("leasehold, commands per grant", sent, TARGET_COMMANDS, sent <= TARGET_COMMANDS);
+  const { sent, billed } = perGrant(ours);
+  verdict("leasehold, sent per grant", sent, TARGET_SENT, sent <= TARGET_SENT);
+  verdict("leasehold, billed per grant", billed, TARGET_BILLED, billed <= TARGET_BILLED);
   console.log();
   for (const [, each] of clients) for (const client of each) client.close();
 }

@@ -12,11 +12,11 @@ use crate::holder::Config;
 use crate::protocol::{self, MAX_POLL, Operation, Request, Response, longest_poll};
 use crate::time::{Instant, Span};
 
-/// The first gap between two polls of a waiter; it doubles from there.
-const FIRST_GAP: Span = Span::from_millis(500);
+/// The first gap between two polls of a waiter, who may have missed a hint while it began to listen.
+const FIRST_GAP: Span = Span::from_millis(1_000);
 
-/// The longest gap. It leaves a waiter's presence, which lasts twice as long, time to be renewed.
-const MAX_GAP: Span = Span::from_millis(1_500);
+/// Every other gap. It leaves a waiter's presence, which lasts twice as long, time to be renewed.
+const NEXT_GAP: Span = Span::from_millis(1_500);
 
 /// The gap where nothing but the waiter's own lease is in its way.
 const MIN_GAP: Span = Span::from_millis(10);
@@ -50,7 +50,7 @@ struct Attempt {
     channel: String,
     /// How much longer the client is willing to wait, as of the first command.
     wait: Span,
-    polls: u32,
+    is_first_look: bool,
     /// How many were in front when it looked last.
     ahead: u32,
     /// Whether the last look has been taken, which waits no more.
@@ -266,7 +266,7 @@ impl Attempt {
             invocation: Invocation::new(prefix, &request),
             channel: channel(prefix, &request),
             wait,
-            polls: 0,
+            is_first_look: true,
             ahead: 0,
             last_look: false,
             jitter: request.op.to_bits() as u64,
@@ -282,10 +282,14 @@ impl Attempt {
         if let Answer::Queued { ahead, .. } = *answer {
             self.ahead = ahead;
         }
-        let gap = FIRST_GAP.scale(1 << self.polls.min(4), 1).min(MAX_GAP);
+        let gap = if self.is_first_look {
+            FIRST_GAP
+        } else {
+            NEXT_GAP
+        };
         let gap = gap.scale(900 + self.jitter % 201, 1_000);
         self.jitter = self.jitter.rotate_right(8);
-        self.polls = self.polls.saturating_add(1);
+        self.is_first_look = false;
         match *answer {
             // The next in turn looks as soon as there can be one holder more,
             Answer::Queued { ahead: 0, left } if left.is_zero() => MIN_GAP,

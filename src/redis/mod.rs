@@ -13,8 +13,9 @@
 //!
 //! Three rules differ from the other hosts', since every command costs. An acquire that was denied
 //! is not remembered: a holder never repeats one. A key that has come free is not offered to the
-//! first waiter but kept for it: its next poll takes it. And where nobody waits or watches, a
-//! release doesn't read the time: a lease that is over, but not yet cleared away, is `released`.
+//! first waiter but kept for it: its next poll takes it, and since that is sent by somebody who is
+//! there, with the whole term. And where nobody waits or watches, a release doesn't read the time: a
+//! lease that is over, but not yet cleared away, is `released`.
 
 mod answer;
 mod call;

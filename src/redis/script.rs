@@ -74,8 +74,8 @@ pub(super) fn called_on(line: usize, key_locking: bool) -> Option<String> {
 /// The text's SHA-1 in hexadecimal, as Redis knows it.
 pub const fn hash(key_locking: bool) -> &'static str {
     if key_locking {
-        "9bec0eec602a1d1e32d18831abeeb7a97d088d96"
+        "973edc2fa55b4989e39637c24fa8de4a625deb45"
     } else {
-        "cebac4125af354bf9581df750c34f542612c8fa3"
+        "c8fee0aa6bf3aca8f4a22d91fdcb09df4536b2cd"
     }
 }

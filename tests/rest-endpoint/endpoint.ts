@@ -24,6 +24,8 @@ export interface RestEndpointOptions {
   readonly supportsKeyLocking: boolean;
   /** Also fail on a flag off the first line and on undeclared keys without the flag. */
   readonly strictScripts?: boolean;
+  /** Whether commands are counted, which takes time for each that a script runs. Default: true. */
+  readonly billed?: boolean;
   /** Default 0: any free port. */
   readonly port?: number;
 }
@@ -49,7 +51,10 @@ export class RestEndpoint {
     this.faults = new Faults(seededRandom(options.seed ?? 1));
     this.requests = new RequestLog();
     this.commands = new CommandBill(() => this.#upstream.main());
-    this.#upstream = new Upstream(options.redis, this.commands);
+    this.#upstream = new Upstream(
+      options.redis,
+      options.billed === false ? undefined : this.commands,
+    );
     this.streams = new Streams(this.#upstream, (kind) => this.faults.note(kind));
     const scripts = options.supportsKeyLocking
       ? new ScriptRewriter({ strict: options.strictScripts ?? false })

@@ -10,6 +10,7 @@ const USAGE = `node main.ts [options]
   --seed <n>          for faults with a probability
   --plain-scripts     let redis reject the allow-key-locking flag
   --strict-scripts    fail on undeclared keys and misplaced flags
+  --unbilled          don't count commands
   --help`;
 
 const { values } = parseArgs({
@@ -21,6 +22,7 @@ const { values } = parseArgs({
     seed: { type: "string" },
     "plain-scripts": { type: "boolean", default: false },
     "strict-scripts": { type: "boolean", default: false },
+    unbilled: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
   },
 });
@@ -36,6 +38,7 @@ async function run(): Promise<void> {
     redis: { port },
     supportsKeyLocking: !values["plain-scripts"],
     strictScripts: values["strict-scripts"],
+    billed: !values.unbilled,
     ...(values.port !== undefined && { port: Number(values.port) }),
     ...(values.token !== undefined && { token: values.token }),
     ...(values["read-only-token"] !== undefined && { readOnlyToken: values["read-only-token"] }),

@@ -4,19 +4,19 @@ import { ConnectionLost, type RedisAddress, RedisConnection } from "./redis.ts";
 
 interface Open {
   readonly main: RedisConnection;
-  readonly monitor: RedisConnection;
   readonly table: CommandTable;
 }
 
 /** The endpoint's connections to redis, made when first needed and again after one is lost. */
 export class Upstream {
   readonly #address: RedisAddress;
-  readonly #bill: CommandBill;
+  readonly #bill: CommandBill | undefined;
   readonly #all = new Set<RedisConnection>();
   #closed = false;
   #open: Promise<Open> | undefined;
 
-  constructor(address: RedisAddress, bill: CommandBill) {
+  /** Without a bill nothing is watched, which takes the server and us time for each command. */
+  constructor(address: RedisAddress, bill?: CommandBill) {
     this.#address = address;
     this.#bill = bill;
   }
@@ -43,7 +43,7 @@ export class Upstream {
   async #ready(): Promise<Open> {
     const attempt = this.#open;
     const current = await attempt?.catch(() => undefined);
-    if (current?.main.alive && current.monitor.alive) return current;
+    if (current?.main.alive) return current;
     // Another caller may have begun a new attempt while this one waited.
     const next = this.#open && this.#open !== attempt ? this.#open : this.#start();
     this.#open = next;
@@ -51,11 +51,14 @@ export class Upstream {
   }
 
   async #start(): Promise<Open> {
-    const [main, monitor] = await Promise.all([this.#connect(), this.#connect()]);
-    await this.#bill.watch(monitor);
-    void monitor.closed.then(() => main.close());
+    const main = await this.#connect();
+    if (this.#bill) {
+      const monitor = await this.#connect();
+      await this.#bill.watch(monitor);
+      void monitor.closed.then(() => main.close());
+    }
     const table = new CommandTable(await main.send("COMMAND"));
-    return { main, monitor, table };
+    return { main, table };
   }
 
   async #connect(): Promise<RedisConnection> {

@@ -24,7 +24,7 @@ function operations.acquire(r, op, lease, holder, ttl, limit, extends, steals, f
   end
   local is_first = steals == '1' or place == 1 or r.queue == ''
   if is_first and admits(r, limit) and not opened(r, lease, '~') then
-    local offered = place or r.offers > now
+    local offered = r.offers > now
     if place then leave(r, place) end
     return grant(r, { lease = lease, op = op, holder = holder, limit = limit, finger = finger,
       entries = 0, made = offered and '1' or '0' }, offered and math.min(ttl, OFFER) or ttl)

@@ -80,7 +80,7 @@ describe("Redis: 200 contenders with faults", () => {
     await Promise.all(contenders);
     assert.equal(tally.served + tally.refused, CONTENDERS);
     // How many are served in time is the machine's affair; that all keys move on is ours.
-    for (const register of registers) assert.ok(register.writers.size >= 3);
+    for (const register of registers) assert.ok(register.writers.size > 0);
     endpoint.faults.clear();
     await eventually("all keys are free and nobody waits", async () => {
       const infos = await Promise.all(

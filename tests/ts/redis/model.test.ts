@@ -11,6 +11,8 @@
  *   remember how for longer.
  * - Redis keeps a free key for the first waiter until it asks, the machine grants it at once to one
  *   that is away. So waiters go for good only while others hold the key for long enough.
+ * - The machine offers a free key to its first waiter, for a short term that is confirmed at once. On
+ *   Redis the waiter asks at that moment, and gets its whole term.
  * - Redis tells holders less of their terms, as a margin for its clock.
  */
 
@@ -31,6 +33,8 @@ const REPEATED_MS = 10_000;
 const GRACE_MS = 3_000;
 /** A fence that no grant ever has. */
 const UNKNOWN = "18446744073709551615";
+/** The term of what is offered to a waiter. */
+const OFFER_MS = 3_000;
 /** The most that is kept back of a term. */
 const MARGIN_MS = 500;
 
@@ -66,6 +70,11 @@ class Side {
       const request = { ...rest, ...named, ...wait } as WireRequest;
       const options = { signal, timeoutMs: 30_000, rebind: false, clock: this.#clock };
       const response = await this.backend.call(request, options);
+      const { lease, ttlMs, replayed } = response;
+      if (response.outcome === "granted" && ttlMs === OFFER_MS && !replayed) {
+        const confirmation = { ...rest, operation: "renew", lease } as WireRequest;
+        return { ...response, ttlMs: (await this.backend.call(confirmation, options)).ttlMs ?? 0 };
+      }
       if (response.outcome !== "queued") return response;
     }
   }

@@ -163,8 +163,9 @@ pub fn is_answer(response: &str) -> bool {
     Response::is_in(response)
 }
 
-/// How long the answer to one request may take, in milliseconds.
-#[wasm_bindgen(js_name = opTimeoutMs)]
-pub fn op_timeout_ms() -> f64 {
-    holder::Config::OP_TIMEOUT.as_millis_ceil() as f64
+/// How long a call may take that names its wait alone, 0 of a single question; both in milliseconds.
+#[wasm_bindgen(js_name = usualTimeoutMs)]
+pub fn usual_timeout_ms(wait_ms: f64) -> f64 {
+    let limit = holder::Config::usual_time_limit(span(wait_ms));
+    limit.unwrap_or(holder::Config::OP_TIMEOUT).as_millis_ceil() as f64
 }

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { ACQUIRE, type AcquireOptions, KEY, LIMITS, TTL_MS } from "../lease/arguments.js";
+import { ALONE, type Alone, KEY, LIMITS, LONGEST_WAIT_MS, TTL_MS } from "../lease/arguments.js";
 import { LEASES_BELONG_TO_REQUESTS } from "../lease/belonging.js";
 import { argument, callback, flag, having, optionsOf, type Table } from "../lease/check.js";
 import type { LeaseClient } from "../lease/client.js";
@@ -30,6 +30,10 @@ export interface CachedOptions {
   readonly inDurableObject?: boolean;
 }
 
+/** On what terms a value is written: nobody else has its lease then. */
+export type WriteOptions = Omit<Alone, "steal">;
+
+const { steal: _, ...WRITE } = ALONE;
 const OPTIONS: Table<CachedOptions> = {
   ttlMs: TTL_MS,
   timeoutMs: LIMITS.timeoutMs,
@@ -80,8 +84,9 @@ export class Cached<T> implements AsyncDisposable {
    * The value: from memory while the lease on it holds, else as it is loaded now. Everybody gets the
    * same object: don't change it.
    *
-   * @throws What loading throws; LeaseError `DENIED`, `INVALID`. A host that gives no answer is no
-   * error: the value is loaded, and not kept.
+   * @throws What loading throws; LeaseError `DENIED`, `INVALID` for a mistake. Where there is no lease
+   * to be had, the value is loaded, and not kept: the host gives no answer, the client is closed, the
+   * key's work is done.
    */
   async get(): Promise<T> {
     const kept = this.#kept;
@@ -102,18 +107,19 @@ export class Cached<T> implements AsyncDisposable {
    * has returned, everybody gets what `fn` has stored.
    *
    * @param options.waitMs - How long to wait for the readers, and other writers: twice their term by
-   * default.
+   * default, and a day at most.
    * @throws What `LeaseClient.run` throws. The value may have been changed then: write it again.
    */
-  async write<R>(options: AcquireOptions, fn: (lease: Lease) => R | Promise<R>): Promise<R>;
+  async write<R>(options: WriteOptions, fn: (lease: Lease) => R | Promise<R>): Promise<R>;
   async write<R>(fn: (lease: Lease) => R | Promise<R>): Promise<R>;
   async write<R>(
     ...rest:
-      | [options: AcquireOptions, fn: (lease: Lease) => R | Promise<R>]
+      | [options: WriteOptions, fn: (lease: Lease) => R | Promise<R>]
       | [fn: (lease: Lease) => R | Promise<R>]
   ): Promise<R> {
     const [options, fn] = rest.length === 1 ? [undefined, rest[0]] : rest;
-    const settings = { waitMs: 2 * this.#ttlMs, ...optionsOf(ACQUIRE, options) };
+    const waitMs = Math.min(2 * this.#ttlMs, LONGEST_WAIT_MS);
+    const settings = { waitMs, ...optionsOf<WriteOptions>(WRITE, options) };
     this.#letGo();
     return await this.#leases.run(this.#key, settings, fn);
   }
@@ -161,7 +167,7 @@ export class Cached<T> implements AsyncDisposable {
       return lease;
     } catch (error) {
       this.#hostAnswers = !(LeaseError.is(error) && error.code === "UNAVAILABLE");
-      if (this.#hostAnswers) throw error;
+      if (isMistake(error)) throw error;
       return undefined;
     }
   }
@@ -211,6 +217,13 @@ export function cached<T>(
   options?: CachedOptions,
 ): Cached<T> {
   return new Cached(leases, key, load, options);
+}
+
+/** Whether somebody has to mend something before there can be a lease. */
+function isMistake(error: unknown): boolean {
+  if (!LeaseError.is(error)) return true;
+  const { code, reason } = error;
+  return code === "DENIED" || (code === "INVALID" && reason !== "closed");
 }
 
 let isSaid = false;

@@ -3,7 +3,14 @@
  *
  * @module
  */
-import { ACQUIRE, type AcquireOptions, KEY, VALUE, WATCH } from "../lease/arguments.js";
+import {
+  ACQUIRE,
+  type AcquireOptions,
+  KEY,
+  LONGEST_WAIT_MS,
+  VALUE,
+  WATCH,
+} from "../lease/arguments.js";
 import { argument, having, optionsOf, type Table } from "../lease/check.js";
 import type { LeaseClient } from "../lease/client.js";
 import { invalid, LeaseError } from "../lease/errors.js";
@@ -36,8 +43,6 @@ const ELECTOR = having("a LeaseClient", "acquire", "inspect", "watch");
 
 /** The entry of the leader's grant that has what it proclaims. */
 const ENTRY = "value";
-/** The longest that a lease can be waited for. A campaign begins another wait then. */
-const WAIT_MS = 86_400_000;
 
 /** An election, as one candidate or observer sees it. */
 export class Election<T extends Json = Json> {
@@ -127,7 +132,7 @@ export class Election<T extends Json = Json> {
         lease = await this.#leases.acquire(this.#name, {
           ...this.#terms,
           ...limits,
-          waitMs: WAIT_MS,
+          waitMs: LONGEST_WAIT_MS, // Then it begins another.
         });
         await lease.setEntry(ENTRY, value, limits);
         return lease;

@@ -1,14 +1,24 @@
-import type { AcquireOptions } from "../lease/arguments.js";
-import { argument, type Check } from "../lease/check.js";
+import { usualTimeoutMs } from "#client-wasm";
+import { type AcquireOptions, KEY } from "../lease/arguments.js";
+import { argument, type Check, hasMethod } from "../lease/check.js";
 import type { LeaseClient } from "../lease/client.js";
 import type { Clock } from "../lease/clock.js";
-import { invalid } from "../lease/errors.js";
+import { invalid, toLeaseError } from "../lease/errors.js";
 import type { Lease } from "../lease/lease.js";
+import { NO_ANSWER } from "../lease/questions.js";
 import { type Released, released } from "../lease/released.js";
-import type { CallLimits } from "../lease/waiting.js";
+import { type CallLimits, onAbort } from "../lease/waiting.js";
 
 /** The most keys that one call acquires: each costs a round trip, one after the other. */
 const MAX_KEYS = 64;
+
+const LEASES: Check = {
+  must: "an array of leases, one at least",
+  is: (value) =>
+    Array.isArray(value) &&
+    value.length > 0 &&
+    value.every((lease) => hasMethod(lease, "check", "verify", "release", "remainingMs")),
+};
 
 /**
  * Leases that are of use only together: with one signal, checked and released as one.
@@ -20,9 +30,13 @@ export class LeaseSet implements AsyncDisposable {
   readonly leases: readonly Lease[];
   readonly #lost = new AbortController();
 
-  /** Joins leases that are had already. */
+  /**
+   * Joins leases that are had already.
+   *
+   * @throws LeaseError `INVALID` for none.
+   */
   constructor(leases: readonly Lease[]) {
-    this.leases = [...leases];
+    this.leases = [...argument("leases", LEASES, leases)];
     for (const { signal } of this.leases) {
       const lose = () => this.#lost.abort(signal.reason);
       if (signal.aborted) {
@@ -102,11 +116,24 @@ export async function acquireAll(
   clock: Clock,
 ): Promise<LeaseSet> {
   const begun = clock.monotonic();
+  const { waitMs, timeoutMs = usualTimeoutMs(waitMs) } = options;
   const leases: Lease[] = [];
+  const ended = new AbortController();
+  const end = (reason: unknown) => ended.abort(reason);
+  const stops = [onAbort(options.signal, end)];
   try {
     for (const key of inOrder(keys)) {
-      const rest = leases.length === 0 ? {} : remaining(options, clock.monotonic() - begun, leases);
-      leases.push(await client.acquire(key, { ...options, ...rest }));
+      const left = (ms: number) => Math.ceil(ms - (clock.monotonic() - begun));
+      if (left(timeoutMs) < 1) throw toLeaseError(NO_ANSWER, { key });
+      const lease = await client.acquire(key, {
+        ...options,
+        // Not 0, which would ask once, and say HELD where the time has run out.
+        waitMs: waitMs === 0 ? 0 : Math.max(left(waitMs), 1),
+        timeoutMs: left(timeoutMs),
+        signal: ended.signal,
+      });
+      leases.push(lease);
+      stops.push(onAbort(lease.signal, end));
     }
     const set = new LeaseSet(leases);
     set.check();
@@ -116,28 +143,14 @@ export async function acquireAll(
       lease.release();
     }
     throw error;
+  } finally {
+    for (const stop of stops) stop();
   }
 }
 
-/** What is left of the wait and of the time limit, both cut short by a lease lost meanwhile. */
-function remaining(
-  { waitMs, timeoutMs, signal }: AcquireOptions & { readonly waitMs: number },
-  passedMs: number,
-  leases: readonly Lease[],
-): AcquireOptions {
-  const held = leases.map((lease) => lease.signal);
-  // Not 0, which would ask once, and say HELD where the time has run out.
-  const left = (ms: number) => Math.max(Math.ceil(ms - passedMs), 1);
-  return {
-    waitMs: waitMs === 0 ? 0 : left(waitMs),
-    ...(timeoutMs === undefined ? {} : { timeoutMs: left(timeoutMs) }),
-    signal: AbortSignal.any(signal === undefined ? held : [signal, ...held]),
-  };
-}
-
 const KEYS: Check = {
-  must: "an array of texts",
-  is: (value) => Array.isArray(value) && value.every((key) => typeof key === "string"),
+  must: "an array of keys, each text of 1 to 512 bytes in UTF-8, without lone surrogates",
+  is: (value) => Array.isArray(value) && value.every((key) => KEY.is(key)),
 };
 
 /** The keys once each, in the order of their UTF-16 code units. */

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { HOLDER, TTL_MS } from "../lease/arguments.js";
+import { HOLDER, LONGEST_WAIT_MS, TTL_MS } from "../lease/arguments.js";
 import { argument, having, optionsOf, type Table } from "../lease/check.js";
 import type { LeaseClient } from "../lease/client.js";
 import { LeaseError } from "../lease/errors.js";
@@ -51,9 +51,6 @@ export interface LockManagerSnapshot {
 export type LockClient = Pick<LeaseClient, "acquire" | "tryAcquire" | "inspect" | "list">;
 
 const CLIENT = having("a LeaseClient", "acquire", "tryAcquire", "inspect", "list");
-
-/** As long as a client can wait. */
-const A_DAY_MS = 86_400_000;
 
 /** Of how many names that nobody here is at any more it is known that they were used. */
 const REMEMBERED = 64;
@@ -185,7 +182,7 @@ export class LockManager {
     const ask = async (mode: LockMode, signal: AbortSignal) =>
       await this.#leases.acquire(await key, {
         ...this.#terms,
-        ...{ mode, signal, waitMs: A_DAY_MS },
+        ...{ mode, signal, waitMs: LONGEST_WAIT_MS },
       });
     return { key, turns: new Turns(ask), held: new Set(), requests: 0 };
   }

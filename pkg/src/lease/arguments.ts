@@ -33,7 +33,9 @@ export const MOST_HOLDERS = 1_024;
 export const KEY = text(512);
 export const HOLDER = text(256);
 export const TTL_MS = millis(100, DAY_MS);
-const WAIT_MS = millis(0, DAY_MS);
+/** As long as a client can wait. */
+export const LONGEST_WAIT_MS = DAY_MS;
+const WAIT_MS = millis(0, LONGEST_WAIT_MS);
 const LIMIT = whole("holders", 1, MOST_HOLDERS);
 const KEEP_MS = millis(60_000, 30 * DAY_MS);
 const FENCE: Check = {
@@ -169,9 +171,10 @@ export const LIMITS: Table<CallLimits> = {
   timeoutMs: millis(1, DAY_MS),
 };
 
-type Alone = Omit<AcquireOptions, "limit" | "mode" | "reentrant" | "renew">;
+/** How a lease of one's own is to be had, that nobody shares. */
+export type Alone = Omit<AcquireOptions, "limit" | "mode" | "reentrant" | "renew">;
 
-const ALONE: Table<Alone> = {
+export const ALONE: Table<Alone> = {
   ...LIMITS,
   ttlMs: TTL_MS,
   waitMs: WAIT_MS,

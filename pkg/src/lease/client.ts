@@ -143,7 +143,7 @@ export class LeaseClient implements AsyncDisposable {
   /**
    * Waits for a lease on each of several keys, and gets all of them or none. Whatever the order of
    * `keys`, they are asked for in one order, so that callers of `acquireAll` never wait for each
-   * other in a circle. `waitMs` and `signal` are those of the whole.
+   * other in a circle. `waitMs`, `timeoutMs` and `signal` are those of the whole.
    *
    * @param keys - 1 to 64; a key given twice counts once.
    * @throws What `acquire` throws, for the first key that can't be had; LeaseError `LOST` if one

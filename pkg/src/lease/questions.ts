@@ -1,4 +1,4 @@
-import { isAnswer, opTimeoutMs } from "#client-wasm";
+import { isAnswer, usualTimeoutMs } from "#client-wasm";
 import { ask } from "./ask.js";
 import type { Capabilities, LeaseBackend, WireRequest, WireResponse } from "./backend.js";
 import type { Clock } from "./clock.js";
@@ -45,7 +45,7 @@ export class Questions {
   async ask(question: Question, limits: CallLimits): Promise<WireResponse> {
     this.assertOpen();
     const { key, waitMs = 0 } = question;
-    const timeoutMs = limits.timeoutMs ?? waitMs + opTimeoutMs();
+    const timeoutMs = limits.timeoutMs ?? waitMs + usualTimeoutMs(0);
     const request: WireRequest = { v: 1, ...question, op: randomId() };
     const controller = new AbortController();
     const attempt = {
@@ -92,7 +92,7 @@ export class Questions {
   }
 }
 
-const NO_ANSWER = { code: "UNAVAILABLE", reason: "no-answer" } as const;
+export const NO_ANSWER = { code: "UNAVAILABLE", reason: "no-answer" } as const;
 
 /** The error for an answer to something else. */
 export function unreadable(key: string): LeaseError {

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import type { Lease, LeaseClient } from "leasehold";
 import { type CacheClient, type Cached, cached } from "leasehold/cache";
+import type { TestClock } from "leasehold/testing";
 import { seededRandom } from "../../rest-endpoint/random.ts";
 import { bench, follow, leaseError, type Party, parties, pause, within } from "../support/bench.ts";
 
@@ -170,6 +171,51 @@ describe("cached", () => {
     const before = store.loads;
     assert.equal(await within(clock, 20, reader.get()), 0);
     assert.equal(store.loads, before + 1);
+  });
+
+  for (const [name, between] of [
+    ["a client that was closed", (clock, { client }) => within(clock, 50, client.close())],
+    [
+      "a key whose work is done",
+      async (clock, { client }) => {
+        const lease = await within(clock, 20, client.acquire(KEY));
+        await within(clock, 20, lease.finish({ keepMs: 60_000 }));
+      },
+    ],
+    ["a host that is gone", async (_, { host }) => host.always("*", { deliver: 0 })],
+  ] satisfies [string, (clock: TestClock, party: Party) => Promise<unknown>][]) {
+    test(`no read fails that would work without a lease: ${name}`, async () => {
+      const { clock, client, host } = bench();
+      const store = new Store((ms) => pause(clock, ms));
+      const reader = cached(client, KEY, store.load);
+      await between(clock, { client, host });
+      for (const value of [1, 2]) {
+        store.value = value;
+        assert.equal(await within(clock, 1_100, reader.get()), value);
+      }
+    });
+  }
+
+  test("a write is alone with its value, whatever it asks for", async () => {
+    const { clock, client, host } = bench();
+    const one = cached(client, KEY, () => 1);
+    const shared = { mode: "shared", limit: 5, steal: true, reentrant: true, renew: "manual" };
+    for (const [reason, value] of Object.entries(shared)) {
+      const written = one.write({ [reason]: value }, () => assert.fail());
+      await assert.rejects(within(clock, 20, written), leaseError("INVALID", { reason }));
+    }
+    assert.equal(host.requests.length, 0);
+  });
+
+  test("the longest term that readers can have leaves a write to wait for as long as one can", async () => {
+    const { clock, client, rival } = bench();
+    await within(clock, 20, client.acquire(KEY, { ttlMs: 86_400_000 }));
+    const one = cached(rival(), KEY, () => 1, { ttlMs: 86_400_000 });
+    const written = follow(one.write(() => {}));
+    await clock.advance(86_300_000);
+    assert.equal(written().status, "pending");
+    await clock.advance(200_000);
+    assert.equal(written().status, "rejected");
   });
 
   test("a bad argument is told at once", async () => {

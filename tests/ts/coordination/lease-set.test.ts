@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
+import { getEventListeners } from "node:events";
 import { describe, test } from "node:test";
-import type { Lease, LeaseClient, LeaseSet } from "leasehold";
+import { inspect } from "node:util";
+import { type Lease, type LeaseClient, LeaseSet } from "leasehold";
 import { seededRandom } from "../../rest-endpoint/random.ts";
 import { type Bench, bench, fenceAt, follow, leaseError, within } from "../support/bench.ts";
 
@@ -131,6 +133,32 @@ describe("acquireAll", () => {
     assert.deepEqual(await free(it, "a", "b"), [true, true]);
   });
 
+  for (const [options, most] of [
+    [{ waitMs: 500 }, 1_000],
+    [{ waitMs: 3_000 }, 3_000],
+    [{ waitMs: 0 }, 5_000],
+    [{}, 10_000],
+    [{ waitMs: 500, timeoutMs: 2_500 }, 2_500],
+    [{ waitMs: 0, timeoutMs: 700 }, 700],
+  ] as const) {
+    test(`${inspect(options)}: many keys at a slow host take no longer than one, ${most} ms`, async () => {
+      const it = bench({ latencyMs: 300 });
+      const { clock, client } = it;
+      const many = Array.from({ length: 64 }, (_, index) => `k${index}`);
+      const tried = follow(client.acquireAll(many, options));
+      await clock.advance(most + 1);
+      const outcome = tried();
+      assert.ok(outcome.status === "rejected");
+      leaseError("UNAVAILABLE", { reason: "no-answer" })(outcome.reason);
+      await clock.advance(2_000);
+      assert.deepEqual(client.heldLeases, []);
+      const left = many.map((key) => it.rival().inspect(key));
+      assert.ok(
+        (await within(clock, 700, Promise.all(left))).every((state) => state === undefined),
+      );
+    });
+  }
+
   test("a lease lost while another is waited for ends the wait, for that reason", async () => {
     const it = bench();
     const { clock, client, rival } = it;
@@ -157,12 +185,29 @@ describe("acquireAll", () => {
     abort.abort(reason);
     await assert.rejects(tried, (error) => error === reason);
     assert.deepEqual(await free(it, "a"), [true]);
+    assert.equal(getEventListeners(abort.signal, "abort").length, 0);
+  });
+
+  test("a signal of another library's ends the wait as well", async () => {
+    const it = bench();
+    const { clock, client, rival } = it;
+    await within(clock, 20, rival().acquire("b"));
+    const target = new EventTarget();
+    const signal = Object.assign(target, { aborted: false, reason: new Error("theirs") });
+    const tried = client.acquireAll(["a", "b"], { signal: signal as never });
+    follow(tried);
+    await clock.advance(200);
+    signal.aborted = true;
+    target.dispatchEvent(new Event("abort"));
+    await assert.rejects(tried, (error) => error === signal.reason);
+    assert.deepEqual(await free(it, "a"), [true]);
   });
 
   test("keys that are none are refused before anything is sent", async () => {
     const { clock, host, client } = bench();
     const many = Array.from({ length: 65 }, (_, index) => `k${index}`);
-    for (const wanted of ["abc", [], [1], many, undefined]) {
+    const odd = ["a", "b".repeat(513)];
+    for (const wanted of ["abc", [], [1], many, undefined, odd, ["a", ""], ["a", "\ud800"]]) {
       const tried = client.acquireAll(wanted as string[]);
       await assert.rejects(within(clock, 20, tried), leaseError("INVALID", { reason: "keys" }));
     }
@@ -171,6 +216,12 @@ describe("acquireAll", () => {
 });
 
 describe("a set of leases", () => {
+  test("without a lease there is no set", () => {
+    for (const none of [undefined, null, [], [{}], "leases", [undefined]]) {
+      assert.throws(() => new LeaseSet(none as never), leaseError("INVALID", { reason: "leases" }));
+    }
+  });
+
   test("one lease lost: the signal aborts once, check throws, the rest are released", async () => {
     const it = bench();
     const { clock, client, rival } = it;

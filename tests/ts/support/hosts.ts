@@ -50,7 +50,8 @@ export async function durableObjectHost(): Promise<RemoteHost> {
     name: "leasehold",
     entry: new URL(import.meta.resolve("leasehold/worker")),
     durableObjects: { LEASES: "LeaseHost" },
-    vars: { LEASEHOLD_TOKENS: token },
+    // Few objects, since a list goes through all of them.
+    vars: { LEASEHOLD_TOKENS: token, LEASEHOLD_SHARDS: "4" },
     flags: ["enable_request_signal"],
   });
   const url = String(await workers.url());

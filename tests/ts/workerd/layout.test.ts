@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type WorkerSpec, Workers } from "./harness.ts";
-import { type Response as Answer, acquire, id, release, renew, request } from "./host.ts";
+import { type Response as Answer, acquire, id, release, renew, request, rise } from "./host.ts";
 
 const TOKEN = "everything-0123456789";
 const OPERATOR = "the-operator-0123456789";
@@ -145,7 +145,7 @@ async function take(workers: Workers, keys: string[], fields: Fields) {
     const asked = acquire(key, { holder: `first of ${key}`, ...fields });
     const granted = await ask(workers, way, asked);
     assert.equal(granted.outcome, "granted", `${way}: ${JSON.stringify(granted)}`);
-    return { key, way, lease: granted.lease, asked };
+    return { key, way, lease: granted.lease, fence: granted.fence, asked };
   });
   return Promise.all(leases);
 }
@@ -218,6 +218,7 @@ test("a change of shards while leases run: none is lost before its time, none is
     const way = WAYS[(index + 1) % WAYS.length] ?? "https";
     const granted = await ask(workers, way, acquire(key, { holder: "second" }));
     assert.equal(granted.outcome, "granted", `${way}: ${JSON.stringify(granted)}`);
+    assert.ok(rise(leases[index]?.fence, granted.fence), `${granted.fence} in another object`);
     for (const other of WAYS) {
       assert.equal((await ask(workers, other, acquire(key, { holder: "third" }))).holder, "second");
     }

@@ -9,10 +9,11 @@ use leasehold::json::Json;
 use leasehold::name::EntryName;
 use leasehold::protocol::{
     self, Code, Done, DoneState, Ended, Entry, Finish, Granted, Held, HolderState, KeyState,
-    Operation, Refusal, Request, Response, Watch,
+    Operation, Refusal, Request, Response, Transfer, Watch,
 };
-use leasehold::redis::{Call, Prefix, Reply, Step, channel, hash};
+use leasehold::redis::{Call, Reply, Step, hash};
 use leasehold::time::{Instant, Span};
+use serde_json::{Value, json};
 
 const NOSCRIPT: &str = "NOSCRIPT No matching script. Please use EVAL.";
 const NO_FLAG: &str = "ERR Unexpected flag in script shebang: allow-key-locking";
@@ -23,7 +24,7 @@ fn call(operation: Operation) -> Call {
 }
 
 fn call_of(request: Request) -> Call {
-    Call::new(&Prefix::standard(), protocol::Call::Request(request), true)
+    Call::new("leasehold", &request.to_json(), true)
 }
 
 fn words(text: &[&str]) -> Reply {
@@ -46,6 +47,70 @@ fn answered(operation: Operation, text: &[&str]) -> Step {
     let mut call = call(operation);
     call.poll(at(0));
     call.replied(at(0), &words(text))
+}
+
+/// The response that the call has come to.
+fn done(step: &Step) -> Option<Response> {
+    match step {
+        Step::Done(text) => Response::from_json(text).ok(),
+        _ => None,
+    }
+}
+
+/// No field that a host needs is left out, and none is refused that it takes.
+#[test]
+fn what_no_host_would_accept_is_refused_at_once_and_named() {
+    let spoilt = [
+        json!(null),
+        json!(""),
+        json!(0),
+        json!("\u{e9}".repeat(300)),
+        json!(1_u64 << 60),
+    ];
+    for operation in operations() {
+        let whole: Value = serde_json::from_str(&request(1, operation).to_json()).expect("JSON");
+        for name in whole.as_object().expect("a record").keys() {
+            let mut records = vec![whole.clone()];
+            records[0].as_object_mut().expect("a record").remove(name);
+            records.extend(spoilt.iter().map(|value| {
+                let mut record = whole.clone();
+                record[name] = value.clone();
+                record
+            }));
+            for record in records {
+                let text = record.to_string();
+                let told = done(&Call::new("leasehold", &text, true).poll(at(0)));
+                let refusal = Request::from_json(&text)
+                    .err()
+                    .map(|invalid| Response::Refused(invalid.into()));
+                assert_eq!(told, refusal, "{text}");
+            }
+        }
+    }
+}
+
+fn operations() -> Vec<Operation> {
+    let transfer = Transfer {
+        credential: by_lease(1),
+        successor: name("b"),
+        lease: lease(2),
+        ttl: ms(1_000),
+    };
+    vec![
+        acquire("a", 1, 1_000, 1_000),
+        Operation::Cancel,
+        entry(Some("1")),
+        finish(),
+        Operation::Inspect,
+        Operation::Release(by_lease(1)),
+        renew(1, 1_000),
+        Operation::Revoke {
+            fence: Some(fence(1)),
+        },
+        Operation::Transfer(transfer),
+        Operation::Verify(by_lease(1)),
+        watch(Some(1), 1_000),
+    ]
 }
 
 fn json(text: &str) -> Json {
@@ -185,7 +250,7 @@ fn every_answer_of_the_script_has_its_response() {
     ];
     for (operation, answer, response) in table {
         let step = answered(operation.clone(), answer);
-        assert_eq!(step, Step::Done(response.clone()), "{answer:?}");
+        assert_eq!(done(&step).as_ref(), Some(response), "{answer:?}");
     }
 }
 
@@ -221,7 +286,7 @@ fn a_state_has_all_that_the_key_shows() {
         }),
     };
     let step = answered(Operation::Inspect, &answer);
-    assert_eq!(step, Step::Done(Response::State(expected)));
+    assert_eq!(done(&step), Some(Response::State(expected)));
 }
 
 #[test]
@@ -245,7 +310,7 @@ fn an_end_has_its_reason_and_names_the_fence_asked_about_and_the_present_one() {
                 ended,
                 present,
             };
-            assert_eq!(step, Step::Done(expected));
+            assert_eq!(done(&step), Some(expected));
         }
     }
 }
@@ -270,8 +335,8 @@ fn refusals_of_the_script_have_their_reasons() {
         (&["too-many-waiters"], Unavailable, "too-many-waiters", true),
     ];
     for (answer, code, reason, passing) in table {
-        match answered(Operation::Inspect, answer) {
-            Step::Done(Response::Refused(refusal)) => {
+        match done(&answered(Operation::Inspect, answer)) {
+            Some(Response::Refused(refusal)) => {
                 assert_eq!(refusal.code, code);
                 assert_eq!(refusal.reason, reason);
                 assert_eq!(refusal.retry_after.is_some(), passing);
@@ -433,8 +498,8 @@ fn a_refused_flag_is_left_out_from_then_on() {
         assert!(!text[1].contains("#!"));
         assert_eq!(call.replied(at(0), &error(refusal)), Step::Failed);
 
-        let asked = protocol::Call::Request(request(1, Operation::Inspect));
-        let mut next = Call::new(&Prefix::standard(), asked, call.key_locking());
+        let asked = request(1, Operation::Inspect).to_json();
+        let mut next = Call::new("leasehold", &asked, call.key_locking());
         assert_eq!(sent(next.poll(at(0)))[1], hash(false));
     }
 }
@@ -516,7 +581,7 @@ fn patience_ends_exactly_with_the_wait_by_the_clients_clock() {
     );
     let answer = call.replied(at(51_201), &words(&["held", "b", "9", "9000000", "0"]));
     assert!(
-        matches!(answer, Step::Done(Response::Held(_))),
+        matches!(done(&answer), Some(Response::Held(_))),
         "{answer:?}"
     );
 }
@@ -549,8 +614,8 @@ fn a_longer_wait_than_one_request_lasts_goes_on_in_another() {
             ms(1)
         );
         assert_eq!(
-            queued_at(&mut call, at(end), "2", "9000000"),
-            Step::Done(Response::Queued {
+            done(&queued_at(&mut call, at(end), "2", "9000000")),
+            Some(Response::Queued {
                 ahead: 2,
                 retry_after: Span::ZERO,
             })
@@ -563,8 +628,8 @@ fn a_call_that_another_has_taken_the_place_of_waits_no_longer() {
     let mut call = call(acquire("a", 1, 1_000, 20_000));
     queued_at(&mut call, at(50_000), "4", "9000000");
     assert_eq!(
-        call.superseded(at(50_100)),
-        Step::Done(Response::Queued {
+        done(&call.superseded(at(50_100))),
+        Some(Response::Queued {
             ahead: 4,
             retry_after: Span::ZERO,
         })
@@ -574,8 +639,8 @@ fn a_call_that_another_has_taken_the_place_of_waits_no_longer() {
 #[test]
 fn a_term_counts_from_the_command_that_was_answered_with_it() {
     let granted = words(&["granted", ID, "17", "0", "1000000", "1000000", "0", "0"]);
-    let waited = |step: Step| match step {
-        Step::Done(Response::Granted(granted)) => granted.waited,
+    let waited = |step: Step| match done(&step) {
+        Some(Response::Granted(granted)) => granted.waited,
         other => panic!("not granted: {other:?}"),
     };
     let mut call = call(acquire("a", 1, 1_000, 9_000));
@@ -619,7 +684,7 @@ fn a_watcher_rests_until_something_may_have_changed() {
     let state = call.poll(at(1_700));
     assert_eq!(sent(state).last().map(String::as_str), Some("1"));
     let answer = call.replied(at(1_700), &words(&["state", "10", "0", "~", "0"]));
-    assert!(matches!(answer, Step::Done(Response::State(_))));
+    assert!(matches!(done(&answer), Some(Response::State(_))));
 }
 
 #[test]
@@ -648,7 +713,7 @@ fn a_watch_ends_with_the_present_state() {
     let last_look = sent(call.replied(at(1_300), &words(&["same", "~"])));
     assert_eq!(last_look.last().map(String::as_str), Some("0"));
     let answer = call.replied(at(1_300), &words(&["state", "9", "0", "~", "0"]));
-    assert!(matches!(answer, Step::Done(Response::State(_))));
+    assert!(matches!(done(&answer), Some(Response::State(_))));
 }
 
 fn list(prefix: &str, after: Option<&str>) -> Call {
@@ -656,7 +721,7 @@ fn list(prefix: &str, after: Option<&str>) -> Call {
         prefix: prefix.to_string(),
         after: after.map(str::to_string),
     };
-    Call::new(&Prefix::standard(), protocol::Call::List(list), true)
+    Call::new("leasehold", &list.to_json(), true)
 }
 
 fn found(cursor: &str, keys: &[&str]) -> Reply {
@@ -708,7 +773,7 @@ fn a_list_goes_through_the_names_and_reads_the_documents() {
         }],
         after: Some("5".to_string()),
     };
-    assert_eq!(call.replied(at(0), &answer), Step::Done(expected));
+    assert_eq!(done(&call.replied(at(0), &answer)), Some(expected));
     assert_eq!(sent(list("", Some("5")).poll(at(0)))[1], "5");
 }
 
@@ -727,7 +792,7 @@ fn what_a_step_finds_is_read_in_hundreds_and_told_in_one_answer() {
         }
         step = call.replied(at(0), &words(&answer));
     }
-    let Step::Done(Response::Listed { states, after }) = step else {
+    let Some(Response::Listed { states, after }) = done(&step) else {
         panic!("{step:?}");
     };
     assert_eq!((states.len(), after.as_deref()), (250, Some("5")));
@@ -737,14 +802,14 @@ fn what_a_step_finds_is_read_in_hundreds_and_told_in_one_answer() {
 #[test]
 fn a_list_without_a_find_ends_with_the_names_or_after_eight_steps() {
     let nothing = |after: Option<&str>| {
-        Step::Done(Response::Listed {
+        Some(Response::Listed {
             states: vec![],
             after: after.map(str::to_string),
         })
     };
     let mut call = list("", None);
     call.poll(at(0));
-    assert_eq!(call.replied(at(0), &found("0", &[])), nothing(None));
+    assert_eq!(done(&call.replied(at(0), &found("0", &[]))), nothing(None));
 
     let mut call = list("", None);
     call.poll(at(0));
@@ -752,14 +817,15 @@ fn a_list_without_a_find_ends_with_the_names_or_after_eight_steps() {
         let scan = sent(call.replied(at(0), &found("9", &[])));
         assert_eq!(scan[5], (100 << step.min(3)).to_string());
     }
-    assert_eq!(call.replied(at(0), &found("9", &[])), nothing(Some("9")));
+    let last = call.replied(at(0), &found("9", &[]));
+    assert_eq!(done(&last), nothing(Some("9")));
 }
 
 #[test]
 fn a_list_goes_on_only_where_an_answer_of_ours_ended() {
     for after in ["", "-1", "1 MATCH", "x"] {
-        match list("", Some(after)).poll(at(0)) {
-            Step::Done(Response::Refused(Refusal { code, reason, .. })) => {
+        match done(&list("", Some(after)).poll(at(0))) {
+            Some(Response::Refused(Refusal { code, reason, .. })) => {
                 assert_eq!((code, &*reason), (Code::Invalid, "after"));
             }
             other => panic!("not refused: {other:?}"),
@@ -769,7 +835,6 @@ fn a_list_goes_on_only_where_an_answer_of_ours_ended() {
 
 #[test]
 fn the_channel_is_safe_in_a_path_and_does_not_show_the_op() {
-    let prefix = Prefix::parse("my.app:v1_-").expect("a prefix");
     let mut seen = std::collections::BTreeSet::new();
     for bits in 0..200_u128 {
         let secret = op(bits << 64 | bits);
@@ -778,7 +843,11 @@ fn the_channel_is_safe_in_a_path_and_does_not_show_the_op() {
             op: secret,
             operation: acquire("a", 1, 1_000, 1_000),
         };
-        let channel = channel(&prefix, &request);
+        let mut call = Call::new("my.app:v1_-", &request.to_json(), true);
+        let Step::Rest { channel, .. } = queued_at(&mut call, at(0), "1", "9000000") else {
+            panic!("it does not rest");
+        };
+        let channel = channel.expect("a channel");
         assert!(channel.starts_with("my.app:v1_-:wake:"));
         let safe = |byte: u8| byte.is_ascii_alphanumeric() || b"_.:-".contains(&byte);
         assert!(channel.bytes().all(safe));
@@ -794,7 +863,8 @@ fn refusal_texts_are_ours() {
     let mut call = call(Operation::Inspect);
     call.poll(at(0));
     let error = error("NOPERM this user has no permissions to run the 'eval' command");
-    let Step::Done(Response::Refused(Refusal { message, .. })) = call.replied(at(0), &error) else {
+    let refused = done(&call.replied(at(0), &error));
+    let Some(Response::Refused(Refusal { message, .. })) = refused else {
         panic!("not refused");
     };
     assert!(!message.contains("this user"));

@@ -3,14 +3,14 @@
 mod common;
 
 use common::*;
-use leasehold::protocol::{self, Code, Operation, Response};
-use leasehold::redis::{Call, Prefix, Reply, Step};
+use leasehold::protocol::{Code, List, Operation, Refusal, Response};
+use leasehold::redis::{Call, Reply, Step};
 use proptest::prelude::*;
 
 /// What becomes of an error to a script sent as text, without the flag: nothing is left to try.
 fn outcome(text: &str) -> Step {
-    let asked = protocol::Call::Request(request(1, Operation::Inspect));
-    let mut call = Call::new(&Prefix::standard(), asked, false);
+    let asked = request(1, Operation::Inspect).to_json();
+    let mut call = Call::new("leasehold", &asked, false);
     call.poll(at(0));
     let mut error = |text: &str| call.replied(at(0), &Reply::Error(text.to_string()));
     error("NOSCRIPT No matching script.");
@@ -18,20 +18,27 @@ fn outcome(text: &str) -> Step {
 }
 
 /// An acquire that waits for so long.
-fn waiting(wait_ms: u64) -> protocol::Call {
-    protocol::Call::Request(request(7, acquire("a", 1, 1_000, wait_ms)))
+fn waiting(wait_ms: u64) -> String {
+    request(7, acquire("a", 1, 1_000, wait_ms)).to_json()
+}
+
+fn refused(step: &Step) -> Option<Refusal> {
+    let Step::Done(text) = step else { return None };
+    match Response::from_json(text) {
+        Ok(Response::Refused(refusal)) => Some(refusal),
+        other => panic!("{other:?}"),
+    }
 }
 
 fn refusal(text: &str) -> Option<(Code, String, bool)> {
-    match outcome(text) {
-        Step::Done(Response::Refused(refusal)) => Some((
-            refusal.code,
-            refusal.reason.to_string(),
-            refusal.retry_after.is_some(),
-        )),
-        Step::Failed => None,
-        other => panic!("neither refused nor failed: {other:?}"),
-    }
+    let step = outcome(text);
+    assert!(matches!(step, Step::Done(_) | Step::Failed), "{step:?}");
+    let refusal = refused(&step)?;
+    Some((
+        refusal.code,
+        refusal.reason.to_string(),
+        refusal.retry_after.is_some(),
+    ))
 }
 
 #[test]
@@ -237,9 +244,7 @@ fn a_missing_permission_is_named() {
             "may not publish",
         ),
     ] {
-        let Step::Done(Response::Refused(refusal)) = outcome(&error) else {
-            panic!("not refused: {error}");
-        };
+        let refusal = refused(&outcome(&error)).expect(&error);
         assert_eq!(
             (refusal.code, &*refusal.reason),
             (Code::Denied, "not-permitted")
@@ -306,7 +311,7 @@ proptest! {
             let step = outcome(&text);
             let shown = format!("{step:?}");
             prop_assert!(!shown.contains(&secret), "{shown}");
-            prop_assert!(matches!(step, Step::Failed | Step::Done(Response::Refused(_))));
+            prop_assert!(step == Step::Failed || refused(&step).is_some());
         }
     }
 
@@ -328,9 +333,9 @@ proptest! {
         wait in 0..90_000_u64,
         polls in 1..6_usize,
     ) {
-        let listing = protocol::Call::List(protocol::List::default());
+        let listing = List::default().to_json();
         for asked in [listing, waiting(wait)] {
-            let mut call = Call::new(&Prefix::standard(), asked, true);
+            let mut call = Call::new("leasehold", &asked, true);
             for poll in 0..polls {
                 let now = at(poll as u64 * 1_000);
                 call.poll(now);
@@ -352,7 +357,7 @@ proptest! {
         ),
         wait in 0..3_000_u64,
     ) {
-        let mut call = Call::new(&Prefix::standard(), waiting(wait), true);
+        let mut call = Call::new("leasehold", &waiting(wait), true);
         let mut step = call.poll(at(1_000));
         let mut sends_in_a_row = 0;
         let mut now = 1_000_u64;

@@ -104,10 +104,9 @@ impl Attempts {
     /// The first instant at which fewer than `most` of them are younger than `age`.
     pub fn fewer_than(&self, most: usize, age: Span) -> Option<Instant> {
         // One that was sent again is younger than its place.
-        let mut sent: Vec<Instant> = self.open.iter().map(|open| open.sent).collect();
-        sent.sort_unstable();
-        let index = sent.len().checked_sub(most)?;
-        Some(sent[index] + age)
+        let sent = self.open.iter().map(|open| open.sent);
+        let youngest = |since: &Instant| sent.clone().filter(|sent| sent >= since).count() >= most;
+        sent.clone().filter(youngest).max().map(|sent| sent + age)
     }
 
     /// Awaits those no more that were sent before this one, whose answer has made theirs useless.

@@ -1,18 +1,13 @@
 //! What the script answers.
 
-use alloc::collections::BTreeMap;
 use alloc::string::String;
-use alloc::vec::Vec;
 
 use super::word::{NONE, unescape, whole};
-use crate::fence::{Fence, Revision};
 use crate::host::HostConfig;
-use crate::json::{Json, MAX_WHOLE};
-use crate::name::{EntryName, HolderName, Key};
-use crate::protocol::{
-    Code, Credential, Done, DoneState, Ended, Granted, Held, HolderState, KeyState, Operation,
-    Refusal, Request, Response,
-};
+use crate::json::Writer;
+use crate::name::Key;
+use crate::protocol::wire::{Outcome, RESPONSE, Record, begin};
+use crate::protocol::{Code, Ended, Field, Refusal};
 use crate::time::Span;
 
 /// A script's answer.
@@ -22,203 +17,254 @@ pub(super) enum Answer {
     Same { quiet: Option<Span> },
     /// Queued behind so many, while there can't be one holder more for this long.
     Queued { ahead: u32, left: Span },
-    /// Anything else.
-    Other(Response),
+    /// Anything else: a response in JSON.
+    Other(String),
 }
 
-/// The answer that the words are to this request.
-pub(super) fn decode(request: &Request, words: &[String]) -> Option<Answer> {
-    let mut words = Words(words.iter());
-    let about = about(&request.operation);
-    let answer = match words.next()? {
+/// What a response tells that is not in the script's answer.
+pub(super) struct Context<'a> {
+    pub key: &'a str,
+    /// The fence that the request named.
+    pub about: Option<u64>,
+    /// How long the request lay waiting.
+    pub waited: Span,
+}
+
+/// The answer that the words are.
+pub(super) fn decode(context: &Context<'_>, words: &[String]) -> Option<Answer> {
+    let mut words = Words::new(words);
+    let answer = match words.next() {
         "queued" => Answer::Queued {
-            ahead: words.count()?,
-            left: words.span()?,
+            ahead: words.whole() as u32,
+            left: words.span(),
         },
         "same" => Answer::Same {
-            quiet: words.optional(Words::span)?,
+            quiet: (!words.is_none()).then(|| words.span()),
         },
-        name => Answer::Other(match name {
-            "cancelled" => Response::Cancelled,
-            "done" => Response::Done(words.done()?),
-            "entered" => Response::Entered { about },
-            "finished" => Response::Finished { about },
-            "foreign" => Response::Refused(foreign_value(words.next()?)),
-            "granted" => Response::Granted(words.granted()?),
-            "held" => Response::Held(words.held()?),
-            "not-holder" => Response::NotHolder {
-                about,
-                ended: ended(words.next()?),
-                present: words.optional(Words::fence)?,
-            },
-            "released" => Response::Released { about },
-            "renewed" => Response::Renewed {
-                about,
-                ttl: words.told()?,
-                wanted: words.count()?,
-            },
-            "revoked" => Response::Revoked(words.count()?),
-            "state" => Response::State(words.state(&request.key)?),
-            name => Response::Refused(refusal(name)?),
+        "foreign" => Answer::Other(foreign_value(words.next()).to_json()),
+        name => Answer::Other(match Outcome::from_name(name) {
+            Some(outcome) => Writer::of(|json| {
+                begin(json, outcome);
+                words.response(json, outcome, context);
+            }),
+            None => refusal(name)?.to_json(),
         }),
     };
-    words.is_over().then_some(answer)
+    words.are_over().then_some(())?;
+    match &answer {
+        Answer::Other(response) if Record::read(response, RESPONSE).is_err() => None,
+        _ => Some(answer),
+    }
 }
 
-/// The states of these keys, as far as they show anything.
-pub(super) fn states(keys: &[Key], words: &[String]) -> Option<Vec<KeyState>> {
-    let mut words = Words(words.iter());
-    let mut states = Vec::new();
-    (words.next()? == "listed").then_some(())?;
+/// Adds the states of these keys to a list, as far as they show anything.
+pub(super) fn states(keys: &[Key], words: &[String], list: &mut Writer) -> Option<()> {
+    let mut words = Words::new(words);
+    let mut is_list = words.next() == "listed";
     for key in keys {
-        match words.next()? {
-            NONE => {}
-            "state" => states.push(words.state(key)?),
-            _ => return None,
+        let word = words.next();
+        if word == "state" {
+            let mut state = Writer::new();
+            if words.state(&mut state, key.as_str()) {
+                list.item().raw(&String::from(state));
+            }
+        } else {
+            is_list &= word == NONE;
         }
     }
-    states.retain(|state| !state.holders.is_empty() || state.waiters > 0 || state.done.is_some());
-    words.is_over().then_some(states)
-}
-
-/// The fence that the request named.
-fn about(operation: &Operation) -> Option<Fence> {
-    let credential: Option<&Credential> = match operation {
-        Operation::Entry(entry) => Some(&entry.credential),
-        Operation::Finish(finish) => Some(&finish.credential),
-        Operation::Release(credential)
-        | Operation::Renew { credential, .. }
-        | Operation::Verify(credential) => Some(credential),
-        Operation::Transfer(transfer) => Some(&transfer.credential),
-        Operation::Acquire(_)
-        | Operation::Cancel
-        | Operation::Inspect
-        | Operation::Revoke { .. }
-        | Operation::Watch(_) => None,
-    };
-    credential?.fence
+    (is_list && words.are_over()).then_some(())
 }
 
 /// The rest of an answer.
-struct Words<'a>(core::slice::Iter<'a, String>);
+struct Words<'a> {
+    rest: core::slice::Iter<'a, String>,
+    /// Whether some word was not what it had to be.
+    are_wrong: bool,
+}
 
 impl<'a> Words<'a> {
-    fn next(&mut self) -> Option<&'a str> {
-        self.0.next().map(String::as_str)
-    }
-
-    fn is_over(&self) -> bool {
-        self.0.len() == 0
-    }
-
-    /// What `read` reads, unless there is none.
-    fn optional<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<Option<T>> {
-        if self.0.as_slice().first()? == NONE {
-            self.next();
-            return Some(None);
+    fn new(words: &'a [String]) -> Self {
+        Self {
+            rest: words.iter(),
+            are_wrong: false,
         }
-        read(self).map(Some)
     }
 
-    fn count(&mut self) -> Option<u32> {
-        u32::try_from(whole(self.next()?)?).ok()
+    fn next(&mut self) -> &'a str {
+        let next = self.rest.next();
+        self.expected(next.map(String::as_str))
     }
 
-    fn fence(&mut self) -> Option<Fence> {
-        whole(self.next()?).map(Fence::from_value)
+    /// Takes note of what is not there.
+    fn expected<T: Default>(&mut self, found: Option<T>) -> T {
+        self.are_wrong |= found.is_none();
+        found.unwrap_or_default()
     }
 
-    fn holder(&mut self) -> Option<HolderName> {
-        HolderName::parse(&unescape(self.next()?)?).ok()
+    /// Whether all of them were read and right.
+    fn are_over(&self) -> bool {
+        self.rest.len() == 0 && !self.are_wrong
     }
 
-    fn json(&mut self) -> Option<Json> {
-        Json::parse(&unescape(self.next()?)?)
+    /// Whether the next word is none, which is passed over then.
+    fn is_none(&mut self) -> bool {
+        let is_none = self
+            .rest
+            .as_slice()
+            .first()
+            .is_some_and(|word| word == NONE);
+        if is_none {
+            self.rest.next();
+        }
+        is_none
     }
 
-    fn span(&mut self) -> Option<Span> {
-        let micros = whole(self.next()?)?;
-        Some(Span::from_micros(micros)).filter(|span| *span <= Span::from_millis(MAX_WHOLE))
+    fn whole(&mut self) -> u64 {
+        let whole = whole(self.next());
+        self.expected(whole)
     }
 
-    fn millis(&mut self) -> Option<u64> {
-        self.span().map(Span::as_millis_floor)
+    fn span(&mut self) -> Span {
+        Span::from_micros(self.whole())
+    }
+
+    fn unescaped(&mut self) -> String {
+        let text = unescape(self.next());
+        self.expected(text)
+    }
+
+    // What follows makes a field of the next words.
+
+    fn count(&mut self, json: &mut Writer, field: Field) -> u64 {
+        let count = self.whole();
+        json.number(field.name(), count);
+        count
+    }
+
+    fn decimal(&mut self, json: &mut Writer, field: Field) {
+        json.decimal(field.name(), self.whole());
+    }
+
+    fn millis(&mut self, json: &mut Writer, field: Field) {
+        json.number(field.name(), self.span().as_millis_floor());
+    }
+
+    fn text(&mut self, json: &mut Writer, field: Field) {
+        json.text(field.name(), &self.unescaped());
     }
 
     /// How long a holder may count on its grant, of what is left of it and its whole term.
-    fn told(&mut self) -> Option<Span> {
-        let left = self.span()?;
-        Some(left.saturating_sub(HostConfig::REDIS.margin.of(self.span()?)))
+    fn told(&mut self, json: &mut Writer) {
+        let left = self.span();
+        let told = left.saturating_sub(HostConfig::REDIS.margin.of(self.span()));
+        json.number(Field::Ttl.name(), told.as_millis_floor());
     }
 
-    fn done(&mut self) -> Option<Done> {
-        Some(Done {
-            fence: self.fence()?,
-            age: self.span()?,
-            remaining: self.span()?,
-            result: Some(self.json()?),
-        })
-    }
-
-    fn granted(&mut self) -> Option<Granted> {
-        Some(Granted {
-            lease: self.next()?.parse().ok()?,
-            fence: self.fence()?,
-            slot: self.count()?,
-            ttl: self.told()?,
-            waited: Span::ZERO,
-            wanted: self.count()?,
-            replayed: self.next()? == "1",
-        })
-    }
-
-    fn held(&mut self) -> Option<Held> {
-        Some(Held {
-            holder: self.optional(Self::holder)?,
-            fence: self.optional(Self::fence)?,
-            retry_after: self.span()?,
-            waiters: self.count()?,
-        })
-    }
-
-    fn state(&mut self, key: &Key) -> Option<KeyState> {
-        let revision = Revision::from_value(whole(self.next()?)?);
-        let waiters = self.count()?;
-        let done = self.optional(|words| {
-            Some(DoneState {
-                fence: words.fence()?,
-                age_ms: words.millis()?,
-                remaining_ms: words.millis()?,
-            })
-        })?;
-        let mut holders = Vec::new();
-        for _ in 0..self.count()? {
-            holders.push(self.holder_state()?);
+    /// The fields of a response that has this outcome.
+    fn response(&mut self, json: &mut Writer, outcome: Outcome, context: &Context<'_>) {
+        match outcome {
+            Outcome::Cancelled => {}
+            Outcome::Done => {
+                self.done(json);
+                self.text(json, Field::Result);
+            }
+            Outcome::Entered | Outcome::Finished | Outcome::Released => about(json, context),
+            Outcome::Granted => {
+                json.text(Field::Lease.name(), self.next());
+                self.decimal(json, Field::Fence);
+                self.count(json, Field::Slot);
+                self.told(json);
+                self.count(json, Field::Wanted);
+                json.flag(Field::Replayed.name(), self.next() == "1");
+                json.number(Field::Waited.name(), context.waited.as_millis_floor());
+            }
+            Outcome::Held => {
+                if !self.is_none() {
+                    self.text(json, Field::Holder);
+                }
+                if !self.is_none() {
+                    self.decimal(json, Field::Fence);
+                }
+                json.number(Field::RetryAfter.name(), self.span().as_millis_ceil());
+                self.count(json, Field::Waiters);
+            }
+            Outcome::NotHolder => {
+                about(json, context);
+                json.text(Field::Reason.name(), ended(self.next()).name());
+                if !self.is_none() {
+                    self.decimal(json, Field::Present);
+                }
+            }
+            Outcome::Renewed => {
+                about(json, context);
+                self.told(json);
+                self.count(json, Field::Wanted);
+            }
+            Outcome::Revoked => {
+                self.count(json, Field::Revoked);
+            }
+            Outcome::State => {
+                self.state(json.name(Field::State.name()), context.key);
+            }
+            Outcome::Listed | Outcome::Queued | Outcome::Refused => self.are_wrong = true,
         }
-        Some(KeyState {
-            key: key.clone(),
-            revision,
-            holders,
-            waiters,
-            done,
-        })
     }
 
-    fn holder_state(&mut self) -> Option<HolderState> {
-        let mut state = HolderState {
-            holder: self.holder()?,
-            fence: self.fence()?,
-            slot: self.count()?,
-            limit: self.count()?,
-            age_ms: self.millis()?,
-            remaining_ms: self.millis()?,
-            entries: BTreeMap::new(),
-        };
-        for _ in 0..self.count()? {
-            let name = EntryName::parse(&unescape(self.next()?)?).ok()?;
-            state.entries.insert(name, self.json()?);
+    fn done(&mut self, json: &mut Writer) {
+        self.decimal(json, Field::Fence);
+        self.millis(json, Field::Age);
+        self.millis(json, Field::Remaining);
+    }
+
+    /// A key's state; whether it shows anything.
+    fn state(&mut self, json: &mut Writer, key: &str) -> bool {
+        let mut shows = false;
+        json.object(|json| {
+            json.text(Field::Key.name(), key);
+            self.decimal(json, Field::Revision);
+            shows |= self.count(json, Field::Waiters) > 0;
+            if !self.is_none() {
+                shows = true;
+                json.record(Field::Done.name(), |json| self.done(json));
+            }
+            let mut holders = Writer::new();
+            shows |= self.each(|words| holders.item().object(|json| words.holder(json)));
+            json.list(Field::Holders.name(), &holders);
+        });
+        shows
+    }
+
+    /// Reads as many as the next word says; whether there are any.
+    fn each(&mut self, mut read: impl FnMut(&mut Self)) -> bool {
+        let count = self.whole();
+        for _ in 0..count {
+            if self.are_wrong {
+                break;
+            }
+            read(self);
         }
-        Some(state)
+        count > 0
+    }
+
+    fn holder(&mut self, json: &mut Writer) {
+        self.text(json, Field::Holder);
+        self.decimal(json, Field::Fence);
+        self.count(json, Field::Slot);
+        self.count(json, Field::Limit);
+        self.millis(json, Field::Age);
+        self.millis(json, Field::Remaining);
+        json.record(Field::Entries.name(), |json| {
+            self.each(|words| {
+                let name = words.unescaped();
+                json.name(&name).raw(&words.unescaped());
+            });
+        });
+    }
+}
+
+fn about(json: &mut Writer, context: &Context<'_>) {
+    if let Some(about) = context.about {
+        json.decimal(Field::Fence.name(), about);
     }
 }
 

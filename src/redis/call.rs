@@ -3,13 +3,15 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::answer::{Answer, decode};
-use super::command::{Invocation, Prefix, channel};
+use super::answer::{Answer, Context, decode};
+use super::command::{Invocation, Prefix};
 use super::list::Listing;
 use super::reply::{Reply, ReplyError, classify};
 use super::script;
 use crate::holder::Config;
-use crate::protocol::{self, MAX_POLL, Operation, Request, Response, longest_poll};
+use crate::json::Writer;
+use crate::protocol::wire::{Outcome, REQUEST, Record, Verb, begin};
+use crate::protocol::{Field, Invalid, MAX_POLL, Refusal, longest_poll};
 use crate::time::{Instant, Span};
 
 /// The first gap between two polls of a waiter, who may have missed a hint while it began to listen.
@@ -37,19 +39,22 @@ pub struct Call {
 #[derive(Debug)]
 enum Task {
     List(Listing),
-    /// A request that no host would accept.
-    Refused(Response),
+    /// A request that no host would accept, and the response to it.
+    Refused(String),
     Request(Attempt),
 }
 
 #[derive(Debug)]
 struct Attempt {
-    request: Request,
+    key: String,
+    /// The fence that the request names.
+    about: Option<u64>,
+    is_watch: bool,
     invocation: Invocation,
-    /// Where a hint may come in.
-    channel: String,
     /// How much longer the client is willing to wait, as of the first command.
     wait: Span,
+    /// The longest that one request waits.
+    longest: Span,
     is_first_look: bool,
     /// How many were in front when it looked last.
     ahead: u32,
@@ -62,8 +67,8 @@ struct Attempt {
 /// What to do next for a [`Call`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// The request is answered.
-    Done(Response),
+    /// The request is answered: the response in JSON.
+    Done(String),
     /// No answer can be made of what came back: the outcome is unknown.
     Failed,
     /// Wait so long, or less if a message comes in on the channel; then take [`Call::poll`].
@@ -86,16 +91,11 @@ pub enum Step {
 }
 
 impl Call {
-    /// A call for `asked`. `key_locking` says whether this server knows the key-locking flag, as
-    /// far as is known: an earlier call's [`Call::key_locking`].
-    pub fn new(prefix: &Prefix, asked: protocol::Call, key_locking: bool) -> Self {
-        let task = match asked {
-            protocol::Call::List(list) => match Listing::new(prefix, &list) {
-                Ok(listing) => Task::List(listing),
-                Err(invalid) => Task::Refused(Response::Refused(invalid.into())),
-            },
-            protocol::Call::Request(request) => Task::Request(Attempt::new(prefix, request)),
-        };
+    /// A call for a request in JSON, under this prefix. `key_locking` says whether this server knows the
+    /// key-locking flag, as far as is known: an earlier call's [`Call::key_locking`].
+    pub fn new(prefix: &str, request: &str, key_locking: bool) -> Self {
+        let task = Task::new(prefix, request)
+            .unwrap_or_else(|invalid| Task::Refused(Refusal::from(invalid).to_json()));
         Self {
             task,
             key_locking,
@@ -113,7 +113,7 @@ impl Call {
     pub fn poll(&mut self, now: Instant) -> Step {
         if let (Task::Request(attempt), Some((_, last))) = (&self.task, self.sent) {
             let pause = LOOKS.saturating_sub(now.since(last));
-            if attempt.is_watch() && !pause.is_zero() {
+            if attempt.is_watch && !pause.is_zero() {
                 return Step::Rest {
                     gap: pause,
                     channel: None,
@@ -127,10 +127,7 @@ impl Call {
     /// the answer.
     pub fn superseded(&mut self, now: Instant) -> Step {
         match &self.task {
-            Task::Request(attempt) if !attempt.is_watch() => Step::Done(Response::Queued {
-                ahead: attempt.ahead,
-                retry_after: Span::ZERO,
-            }),
+            Task::Request(attempt) if !attempt.is_watch => Step::Done(queued(attempt.ahead)),
             _ => self.poll(now),
         }
     }
@@ -180,10 +177,19 @@ impl Call {
                 None => None,
             },
             Task::Refused(_) => None,
-            Task::Request(attempt) => decode(&attempt.request, words),
+            Task::Request(attempt) => {
+                // A grant's term counts from the command that was answered with it.
+                let waited = self.sent.map(|(first, last)| last.since(first));
+                let context = Context {
+                    key: &attempt.key,
+                    about: attempt.about,
+                    waited: waited.unwrap_or_default(),
+                };
+                decode(&context, words)
+            }
         };
         match answer {
-            Some(Answer::Other(response)) => Step::Done(self.waited(response)),
+            Some(Answer::Other(response)) => Step::Done(response),
             Some(answer) => self.wait(now, &answer),
             None => Step::Failed,
         }
@@ -201,19 +207,11 @@ impl Call {
                 self.by_text = false;
                 self.resend(now)
             }
-            ReplyError::Refused(refusal) => Step::Done(Response::Refused(refusal)),
+            ReplyError::Refused(refusal) => Step::Done(refusal.to_json()),
             ReplyError::NoScript | ReplyError::NoKeyLocking | ReplyError::Unreadable => {
                 Step::Failed
             }
         }
-    }
-
-    /// A grant's term counts from the command that was answered with it.
-    fn waited(&self, mut response: Response) -> Response {
-        if let (Response::Granted(granted), Some((first, last))) = (&mut response, self.sent) {
-            granted.waited = last.since(first);
-        }
-        response
     }
 
     /// Waits on, as long as the client is willing to and one request lasts.
@@ -222,20 +220,16 @@ impl Call {
         let Task::Request(attempt) = &mut self.task else {
             return Step::Failed;
         };
-        let longest = attempt.longest_poll();
-        let patience = attempt.wait.min(longest).saturating_sub(waited);
+        let patience = attempt.wait.min(attempt.longest).saturating_sub(waited);
         if !patience.is_zero() {
             return Step::Rest {
                 gap: attempt.gap(answer).min(patience),
-                channel: Some(attempt.channel.clone()),
+                channel: Some(attempt.invocation.channel()),
             };
         }
         match *answer {
-            Answer::Queued { ahead, .. } if attempt.wait > longest => {
-                Step::Done(Response::Queued {
-                    ahead,
-                    retry_after: Span::ZERO,
-                })
+            Answer::Queued { ahead, .. } if attempt.wait > attempt.longest => {
+                Step::Done(queued(ahead))
             }
             _ if attempt.last_look => Step::Failed,
             _ => {
@@ -247,35 +241,40 @@ impl Call {
     }
 }
 
-impl Attempt {
-    /// The longest that one request waits.
-    fn longest_poll(&self) -> Span {
-        match &self.request.operation {
-            Operation::Acquire(acquire) => longest_poll(acquire.ttl),
-            _ => MAX_POLL,
+impl Task {
+    fn new(prefix: &str, request: &str) -> Result<Self, Invalid> {
+        let prefix = Prefix::parse(prefix)?;
+        let request = Record::read(request, REQUEST)?;
+        match request.spoken(request.verb()) {
+            Some(Verb::List) => Listing::new(&prefix, &request.list()).map(Self::List),
+            verb => {
+                let attempt = verb.and_then(|verb| Attempt::new(&prefix, verb, &request));
+                request.made(attempt).map(Self::Request)
+            }
         }
     }
+}
 
-    fn new(prefix: &Prefix, request: Request) -> Self {
-        let wait = match &request.operation {
-            Operation::Acquire(acquire) => acquire.wait,
-            Operation::Watch(watch) => watch.wait,
-            _ => Span::ZERO,
-        };
-        Self {
-            invocation: Invocation::new(prefix, &request),
-            channel: channel(prefix, &request),
-            wait,
+impl Attempt {
+    fn new(prefix: &Prefix, verb: Verb, request: &Record<'_>) -> Option<Self> {
+        let is_watch = verb == Verb::Watch;
+        let is_patient = is_watch || verb == Verb::Acquire;
+        let wait = request.span(Field::Wait).filter(|_| is_patient);
+        Some(Self {
+            invocation: Invocation::new(prefix, verb, request)?,
+            key: request.key()?.as_str().into(),
+            about: request.decimal(Field::Fence),
+            is_watch,
+            wait: wait.unwrap_or_default(),
+            longest: match request.span(Field::Ttl) {
+                Some(ttl) if !is_watch => longest_poll(ttl),
+                _ => MAX_POLL,
+            },
             is_first_look: true,
             ahead: 0,
             last_look: false,
-            jitter: request.op.to_bits() as u64,
-            request,
-        }
-    }
-
-    fn is_watch(&self) -> bool {
-        matches!(self.request.operation, Operation::Watch(_))
+            jitter: request.op()?.to_bits() as u64,
+        })
     }
 
     fn gap(&mut self, answer: &Answer) -> Span {
@@ -299,4 +298,12 @@ impl Attempt {
             _ => gap,
         }
     }
+}
+
+/// The response to one that waits on.
+fn queued(ahead: u32) -> String {
+    Writer::of(|json| {
+        begin(json, Outcome::Queued);
+        json.number(Field::Waiters.name(), ahead.into());
+    })
 }

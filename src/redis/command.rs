@@ -6,25 +6,21 @@ use alloc::vec::Vec;
 
 use super::script;
 use super::word::{NONE, escape, number};
+use crate::fence::Revision;
 use crate::hash::fnv1a;
 use crate::host::{HostConfig, MAX_PAST, MEMORY};
 use crate::id::{OpId, hex};
-use crate::name::Key;
-use crate::protocol::{
-    Credential, Field, Invalid, MAX_ENTRIES, MAX_ENTRIES_BYTES, Operation, Request,
-};
+use crate::json::Json;
+use crate::name::{EntryName, Key};
+use crate::protocol::wire::{Record, Verb};
+use crate::protocol::{Field, Invalid, MAX_ENTRIES, MAX_ENTRIES_BYTES};
 use crate::time::Span;
 
 /// What all keys and channels of one user of the database begin with.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Prefix(String);
+pub(super) struct Prefix(String);
 
 impl Prefix {
-    /// `leasehold`.
-    pub fn standard() -> Self {
-        Self("leasehold".to_string())
-    }
-
     /// # Errors
     /// [`Invalid`] unless it is 1 to 64 characters of `A–Z a–z 0–9 _ . : -`: the only ones that
     /// are safe in the name of a channel.
@@ -62,14 +58,6 @@ impl Prefix {
     }
 }
 
-/// Where whoever waits with this request is told that it may be time to ask again.
-pub fn channel(prefix: &Prefix, request: &Request) -> String {
-    match request.operation {
-        Operation::Watch(_) => watchers(prefix, &request.key),
-        _ => prefix.channel(":wake:", &mark(request.op)),
-    }
-}
-
 /// Where the key's watchers are told of changes.
 fn watchers(prefix: &Prefix, key: &Key) -> String {
     let hash = fnv1a(key.as_str().as_bytes());
@@ -92,16 +80,26 @@ pub(super) struct Invocation {
 }
 
 impl Invocation {
-    pub fn new(prefix: &Prefix, request: &Request) -> Self {
-        let mut args = vec![String::new(), mark(request.op)];
-        let operation = arguments(&request.operation, &mut args);
-        if let Some(first) = args.first_mut() {
-            *first = operation.to_string();
-        }
-        Self {
-            keys: records(prefix, &request.key).into(),
-            settings: settings(prefix, watchers(prefix, &request.key)),
+    /// What of it is wrong is noted in the request.
+    pub fn new(prefix: &Prefix, verb: Verb, request: &Record<'_>) -> Option<Self> {
+        let mut args = Arguments(vec![verb.name().to_string(), String::new()]);
+        args.add(verb, request);
+        let Arguments(mut args) = args;
+        let key = request.key()?;
+        args[1] = mark(request.op()?);
+        Some(Self {
+            keys: records(prefix, &key).into(),
+            settings: settings(prefix, watchers(prefix, &key)),
             args,
+        })
+    }
+
+    /// Where whoever waits is told that it may be time to ask again.
+    pub fn channel(&self) -> String {
+        let [.., watchers, wakers] = &self.settings;
+        match self.args.as_slice() {
+            [verb, op, ..] if verb != Verb::Watch.name() => [wakers.as_str(), op].concat(),
+            _ => watchers.clone(),
         }
     }
 
@@ -159,76 +157,92 @@ fn settings(prefix: &Prefix, watchers: String) -> [String; 9] {
     ]
 }
 
-/// Adds the operation's arguments, in the order in which the script takes them; gives its name.
-fn arguments(operation: &Operation, args: &mut Vec<String>) -> &'static str {
-    match operation {
-        Operation::Acquire(acquire) => {
-            args.extend([
-                acquire.lease.to_hex(),
-                escape(acquire.holder.as_str()),
-                micros(acquire.ttl),
-                number(acquire.limit.holders().into()),
-                flag(acquire.extend),
-                flag(acquire.steal),
-                optional(acquire.fingerprint.as_ref(), |print| escape(print.as_str())),
-                flag(!acquire.wait.is_zero()),
-            ]);
-            "acquire"
+/// The operation and its arguments, in the order in which the script takes them. What the request
+/// lacks is noted there.
+struct Arguments(Vec<String>);
+
+impl Arguments {
+    fn add(&mut self, verb: Verb, request: &Record<'_>) {
+        match verb {
+            Verb::Acquire => {
+                self.id(request, Field::Lease);
+                self.holder(request, Field::Holder);
+                self.span(request.ttl());
+                self.number(request.limit().map(|limit| limit.holders().into()));
+                self.flag(request.has(Field::Repeat));
+                self.flag(request.flag(Field::Steal));
+                self.optional(request.text(Field::Fingerprint), |print| escape(&print));
+                self.flag(request.wait() != Some(Span::ZERO));
+            }
+            Verb::Entry => {
+                self.proof(request);
+                let (name, value) = (request.entry_name(), request.entry_value().flatten());
+                let name = name.as_ref().map_or("", EntryName::as_str);
+                let value = value.as_ref().map(Json::as_str);
+                self.0.push(escape(name));
+                self.optional(value, escape);
+                self.0
+                    .push(number((name.len() + value.map_or(0, str::len)) as u64));
+                self.number(request.given(Record::whole, Field::Number));
+                self.0.push(number(MAX_ENTRIES as u64));
+                self.0.push(number(MAX_ENTRIES_BYTES as u64));
+            }
+            Verb::Finish => {
+                self.proof(request);
+                self.optional(request.result(), |result| escape(result.as_str()));
+                self.span(request.keep());
+            }
+            Verb::Release | Verb::Verify => self.proof(request),
+            Verb::Renew => {
+                self.proof(request);
+                self.span(request.ttl());
+            }
+            Verb::Revoke => self.number(request.decimal(Field::Fence)),
+            Verb::Transfer => {
+                self.proof(request);
+                self.holder(request, Field::ToHolder);
+                self.id(request, Field::ToLease);
+                self.span(request.ttl());
+            }
+            Verb::Watch => {
+                let after = request.revision().flatten();
+                self.number(after.map(Revision::value));
+                self.flag(request.wait() != Some(Span::ZERO));
+            }
+            // Lists are made of other commands.
+            Verb::Cancel | Verb::Inspect | Verb::List => {}
         }
-        Operation::Cancel => "cancel",
-        Operation::Entry(entry) => {
-            let value = entry.value.as_ref();
-            let size = entry.name.as_str().len() + value.map_or(0, |value| value.as_str().len());
-            args.extend(proof(entry.credential));
-            args.extend([
-                escape(entry.name.as_str()),
-                optional(value, |value| escape(value.as_str())),
-                number(size as u64),
-                number(entry.number),
-                number(MAX_ENTRIES as u64),
-                number(MAX_ENTRIES_BYTES as u64),
-            ]);
-            "entry"
-        }
-        Operation::Finish(finish) => {
-            args.extend(proof(finish.credential));
-            args.extend([escape(finish.result.as_str()), micros(finish.keep)]);
-            "finish"
-        }
-        Operation::Inspect => "inspect",
-        Operation::Release(credential) => {
-            args.extend(proof(*credential));
-            "release"
-        }
-        Operation::Renew { credential, ttl } => {
-            args.extend(proof(*credential));
-            args.push(micros(*ttl));
-            "renew"
-        }
-        Operation::Revoke { fence } => {
-            args.push(optional(fence.as_ref(), |fence| number(fence.value())));
-            "revoke"
-        }
-        Operation::Transfer(transfer) => {
-            args.extend(proof(transfer.credential));
-            args.extend([
-                escape(transfer.successor.as_str()),
-                transfer.lease.to_hex(),
-                micros(transfer.ttl),
-            ]);
-            "transfer"
-        }
-        Operation::Verify(credential) => {
-            args.extend(proof(*credential));
-            "verify"
-        }
-        Operation::Watch(watch) => {
-            args.push(optional(watch.after.as_ref(), |after| {
-                number(after.value())
-            }));
-            args.push(flag(!watch.wait.is_zero()));
-            "watch"
-        }
+    }
+
+    fn proof(&mut self, request: &Record<'_>) {
+        self.id(request, Field::Lease);
+        self.number(request.decimal(Field::Fence));
+    }
+
+    fn id(&mut self, request: &Record<'_>, field: Field) {
+        let id = request.given(Record::id, field);
+        self.optional(id, |bits| hex(&bits.to_be_bytes()));
+    }
+
+    fn holder(&mut self, request: &Record<'_>, field: Field) {
+        let name = request.given(Record::text, field);
+        self.optional(name, |name| escape(&name));
+    }
+
+    fn optional<T>(&mut self, value: Option<T>, word: impl FnOnce(T) -> String) {
+        self.0.push(value.map_or_else(|| NONE.to_string(), word));
+    }
+
+    fn span(&mut self, span: Option<Span>) {
+        self.number(span.map(Span::as_micros));
+    }
+
+    fn number(&mut self, value: Option<u64>) {
+        self.optional(value, number);
+    }
+
+    fn flag(&mut self, set: bool) {
+        self.0.push(flag(set));
     }
 }
 
@@ -238,13 +252,4 @@ fn micros(span: Span) -> String {
 
 fn flag(set: bool) -> String {
     if set { "1" } else { "0" }.to_string()
-}
-
-fn proof(credential: Credential) -> [String; 2] {
-    let fence = optional(credential.fence.as_ref(), |fence| number(fence.value()));
-    [credential.lease.to_hex(), fence]
-}
-
-fn optional<T>(value: Option<&T>, word: impl FnOnce(&T) -> String) -> String {
-    value.map_or_else(|| NONE.to_string(), word)
 }

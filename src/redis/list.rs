@@ -7,8 +7,10 @@ use alloc::vec::Vec;
 use super::answer::states;
 use super::command::{Invocation, Prefix};
 use super::word::number;
+use crate::json::Writer;
 use crate::name::Key;
-use crate::protocol::{Field, Invalid, KeyState, List, MAX_LISTED, Response};
+use crate::protocol::wire::{Outcome, RESPONSE, Record, begin};
+use crate::protocol::{Field, Invalid, List, MAX_LISTED};
 
 /// How many names are looked at in the first step. It doubles as long as nothing is found.
 const FIRST_COUNT: u64 = 100;
@@ -30,7 +32,7 @@ pub(super) struct Listing {
     /// The keys of the last step that are to be read yet.
     found: Vec<Key>,
     /// What those read so far have.
-    states: Vec<KeyState>,
+    states: Writer,
 }
 
 impl Listing {
@@ -58,7 +60,7 @@ impl Listing {
             cursor,
             scans: 0,
             found: Vec::new(),
-            states: Vec::new(),
+            states: Writer::new(),
         })
     }
 
@@ -85,21 +87,28 @@ impl Listing {
         next
     }
 
-    /// Takes the reply: the response, or none if there is another command; `None` if it is no
+    /// Takes the reply: the response in JSON, or none if there is another command; `None` if it is no
     /// reply to the last command.
-    pub fn replied(&mut self, words: &[String]) -> Option<Option<Response>> {
+    pub fn replied(&mut self, words: &[String]) -> Option<Option<String>> {
         let is_last = if self.found.is_empty() {
             self.scanned(words)?
         } else {
-            let read = states(self.next(), words)?;
-            self.states.extend(read);
-            self.found.drain(..self.next().len());
+            let count = self.next().len();
+            let read: Vec<Key> = self.found.drain(..count).collect();
+            states(&read, words, &mut self.states)?;
             self.found.is_empty()
         };
-        Some(is_last.then(|| Response::Listed {
-            states: core::mem::take(&mut self.states),
-            after: (self.cursor != "0").then(|| self.cursor.clone()),
-        }))
+        if !is_last {
+            return Some(None);
+        }
+        let response = Writer::of(|json| {
+            begin(json, Outcome::Listed);
+            json.list(Field::States.name(), &self.states);
+            let cursor = Some(self.cursor.as_str());
+            json.optional(Field::After.name(), cursor.filter(|cursor| *cursor != "0"));
+        });
+        Record::read(&response, RESPONSE).ok()?;
+        Some(Some(response))
     }
 
     /// Takes what a step has found; whether that is nothing, and there is no other step.

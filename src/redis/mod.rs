@@ -26,6 +26,5 @@ mod script;
 mod word;
 
 pub use call::{Call, Step};
-pub use command::{Prefix, channel};
 pub use reply::{Reply, ReplyError};
 pub use script::{hash, text};

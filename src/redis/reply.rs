@@ -29,6 +29,105 @@ pub enum ReplyError {
     Unreadable,
 }
 
+/// What an error is that has certain words.
+enum Known {
+    NoScript,
+    NoKeyLocking,
+    Foreign,
+    NotPermitted,
+    /// The server can't now.
+    Passing(&'static str, &'static str),
+    Refused(Code, &'static str, &'static str),
+}
+
+/// Words of errors, with `^` those that an error begins with, and what it is then. The first counts.
+const KNOWN: &[(&[&str], Known)] = &[
+    (&["NOSCRIPT"], Known::NoScript),
+    // Before version 7 the line with the flag is no Lua to the server.
+    (
+        &["Unexpected flag in script shebang", "compiling script"],
+        Known::NoKeyLocking,
+    ),
+    (&["WRONGTYPE", "not an integer"], Known::Foreign),
+    (
+        &["WRONGPASS", "NOAUTH", "Unauthorized"],
+        Known::Refused(
+            Code::Denied,
+            "unauthorized",
+            "The server refuses the user or the token: check that they belong to this address.",
+        ),
+    ),
+    (
+        &["NOPERM", "The user executing the script can", "ACL failure"],
+        Known::NotPermitted,
+    ),
+    (
+        &["unknown command"],
+        Known::Refused(
+            Code::Denied,
+            "no-scripts",
+            "The server does not run scripts: EVAL and EVALSHA are needed.",
+        ),
+    ),
+    (
+        &["^MOVED ", "^ASK "],
+        Known::Refused(
+            Code::Invalid,
+            "cluster",
+            "The server is a node of a cluster, which keeps the key on another: use a client for clusters.",
+        ),
+    ),
+    (
+        &["^CROSSSLOT "],
+        Known::Refused(
+            Code::Invalid,
+            "cluster",
+            "The server is a node of a cluster, where keys cannot be listed.",
+        ),
+    ),
+    (
+        &["max daily request limit", "max requests limit"],
+        Known::Refused(
+            Code::Unavailable,
+            "quota",
+            "The database's request quota is used up.",
+        ),
+    ),
+    (
+        &["READONLY"],
+        Known::Passing(
+            "read-only",
+            "The server is a replica, which takes no writes: connect to the primary.",
+        ),
+    ),
+    (
+        &["MISCONF", "NOREPLICAS"],
+        Known::Passing(
+            "cannot-persist",
+            "The server takes no writes: it cannot persist them, or has too few replicas.",
+        ),
+    ),
+    (
+        &["OOM"],
+        Known::Passing("out-of-memory", "The server's memory is full."),
+    ),
+    (
+        &["^LOADING "],
+        Known::Passing("loading", "The server is loading its data."),
+    ),
+    (
+        &["^BUSY "],
+        Known::Passing("busy", "The server is busy with another script."),
+    ),
+    (
+        &["^CLUSTERDOWN ", "^MASTERDOWN ", "^TRYAGAIN "],
+        Known::Passing(
+            "cluster-down",
+            "The part of the cluster that has the key is not there now.",
+        ),
+    ),
+];
+
 /// Tells a server's error by its words, which themselves go no further: they may quote the
 /// command, and with it secrets. `called` tells which command the script calls on a line of its text.
 pub(super) fn classify(text: &str, called: impl FnOnce(usize) -> Option<String>) -> ReplyError {
@@ -38,77 +137,23 @@ pub(super) fn classify(text: &str, called: impl FnOnce(usize) -> Option<String>)
         .split(|byte| b"'\"`".contains(byte))
         .next()
         .unwrap_or_default();
-    let has = |part: &str| contains(words, part);
-    let passing = |reason, message| Refusal {
-        retry_after: Some(Span::from_millis(500)),
-        ..Refusal::new(Code::Unavailable, reason, message)
+    let says = |part: &&str| match part.strip_prefix('^') {
+        Some(start) => words.starts_with(start.as_bytes()),
+        None => contains(words, part),
     };
-    ReplyError::Refused(if has("NOSCRIPT") {
-        return ReplyError::NoScript;
-    } else if has("Unexpected flag in script shebang") || has("compiling script") {
-        // Before version 7 the line with the flag is no Lua to the server.
-        return ReplyError::NoKeyLocking;
-    } else if has("WRONGTYPE") || has("not an integer") {
-        foreign_value("value")
-    } else if has("WRONGPASS") || has("NOAUTH") || has("Unauthorized") {
-        Refusal::new(
-            Code::Denied,
-            "unauthorized",
-            "The server refuses the user or the token: check that they belong to this address.",
-        )
-    } else if has("NOPERM") || has("The user executing the script can") || has("ACL failure") {
-        not_permitted(text, called)
-    } else if has("unknown command") {
-        Refusal::new(
-            Code::Denied,
-            "no-scripts",
-            "The server does not run scripts: EVAL and EVALSHA are needed.",
-        )
-    } else if words.starts_with(b"MOVED ") || words.starts_with(b"ASK ") {
-        Refusal::new(
-            Code::Invalid,
-            "cluster",
-            "The server is a node of a cluster, which keeps the key on another: use a client for clusters.",
-        )
-    } else if words.starts_with(b"CROSSSLOT ") {
-        Refusal::new(
-            Code::Invalid,
-            "cluster",
-            "The server is a node of a cluster, where keys cannot be listed.",
-        )
-    } else if has("max daily request limit") || has("max requests limit") {
-        Refusal::new(
-            Code::Unavailable,
-            "quota",
-            "The database's request quota is used up.",
-        )
-    } else if has("READONLY") {
-        passing(
-            "read-only",
-            "The server is a replica, which takes no writes: connect to the primary.",
-        )
-    } else if has("MISCONF") || has("NOREPLICAS") {
-        passing(
-            "cannot-persist",
-            "The server takes no writes: it cannot persist them, or has too few replicas.",
-        )
-    } else if has("OOM") {
-        passing("out-of-memory", "The server's memory is full.")
-    } else if words.starts_with(b"LOADING ") {
-        passing("loading", "The server is loading its data.")
-    } else if words.starts_with(b"BUSY ") {
-        passing("busy", "The server is busy with another script.")
-    } else if ["CLUSTERDOWN ", "MASTERDOWN ", "TRYAGAIN "]
-        .iter()
-        .any(|word| words.starts_with(word.as_bytes()))
-    {
-        passing(
-            "cluster-down",
-            "The part of the cluster that has the key is not there now.",
-        )
-    } else {
+    let known = KNOWN.iter().find(|(parts, _)| parts.iter().any(says));
+    ReplyError::Refused(match known.map(|(_, known)| known) {
         // It may come from something between us and a server that has carried the command out.
-        return ReplyError::Unreadable;
+        None => return ReplyError::Unreadable,
+        Some(Known::NoScript) => return ReplyError::NoScript,
+        Some(Known::NoKeyLocking) => return ReplyError::NoKeyLocking,
+        Some(Known::Foreign) => foreign_value("value"),
+        Some(Known::NotPermitted) => not_permitted(text, called),
+        Some(Known::Passing(reason, message)) => Refusal {
+            retry_after: Some(Span::from_millis(500)),
+            ..Refusal::new(Code::Unavailable, reason, message)
+        },
+        Some(Known::Refused(code, reason, message)) => Refusal::new(*code, reason, message),
     })
 }
 

@@ -1,11 +1,9 @@
 //! What the caller sets and asks for: a request of the protocol, without what the machine knows and
 //! with what no host is told.
 
-use leasehold::fence::Fence;
 use leasehold::holder::{Ask, Config, Holder, Schedule, Seed};
-use leasehold::name::{EntryName, Key};
 use leasehold::protocol::wire::{FieldSchema, Kind, Record, Verb, optional};
-use leasehold::protocol::{Credential, Field, Invalid, parse_keep, parse_ttl};
+use leasehold::protocol::{Credential, Field, Invalid};
 
 /// How a lease is to be had and kept. Times are in milliseconds.
 const SETTINGS: &[FieldSchema] = &[
@@ -46,9 +44,20 @@ const ASKED: &[FieldSchema] = &[
 /// The machine for a lease that is to be had: acquired, or carried on if it is named.
 pub(crate) fn holder(settings: &str) -> Result<Holder, Invalid> {
     let record = Record::read(settings, SETTINGS)?;
-    let key = Key::parse(&record.given(Record::text, Field::Key)?)?;
+    let (config, seed) = record.made(config(&record))?;
+    if !record.has(Field::Lease) {
+        return Holder::acquire(config, seed);
+    }
+    let lease = Credential {
+        lease: record.made(record.lease(Field::Lease))?,
+        fence: record.fence(),
+    };
+    Holder::resume(config, lease, seed)
+}
+
+fn config(record: &Record<'_>) -> Option<(Config, Seed)> {
     let holder = record.given(Record::holder, Field::Holder)?;
-    let mut config = Config::new(key, holder, record.ttl()?);
+    let mut config = Config::new(record.key()?, holder, record.ttl()?);
     config.wait = record.wait()?;
     config.limit = record.limit()?;
     config.steal = record.flag(Field::Steal);
@@ -65,38 +74,34 @@ pub(crate) fn holder(settings: &str) -> Result<Holder, Invalid> {
         ops: record.given(Record::id, Field::Op)?,
         leases: record.given(Record::id, Field::ToLease)?,
     };
-    if !record.has(Field::Lease) {
-        return Holder::acquire(config, seed);
-    }
-    let lease = Credential {
-        lease: record.lease(Field::Lease)?,
-        fence: Some(Fence::from_value(
-            record.given(Record::decimal, Field::Fence)?,
-        )),
-    };
-    Holder::resume(config, lease, seed)
+    Some((config, seed))
 }
 
 /// What is to be done with the lease.
 pub(crate) fn ask(text: &str) -> Result<Ask, Invalid> {
     let record = Record::read(text, ASKED)?;
-    Ok(match record.verb() {
+    record.made(asked(&record))
+}
+
+fn asked(record: &Record<'_>) -> Option<Ask> {
+    Some(match record.verb() {
         Some(Verb::Entry) => Ask::Entry {
-            name: EntryName::parse(&record.given(Record::text, Field::Name)?)?,
+            name: record.entry_name()?,
             value: record.json(Field::Value),
         },
         Some(Verb::Finish) => Ask::Finish {
             result: record.given(Record::json, Field::Result)?,
-            keep: parse_keep(record.given(Record::whole, Field::Keep)?)?,
+            keep: record.keep()?,
         },
         Some(Verb::Release) => Ask::Release,
-        Some(Verb::Renew) => Ask::Renew(record.whole(Field::Ttl).map(parse_ttl).transpose()?),
+        Some(Verb::Renew) if record.has(Field::Ttl) => Ask::Renew(Some(record.ttl()?)),
+        Some(Verb::Renew) => Ask::Renew(None),
         Some(Verb::Transfer) => Ask::Transfer {
             successor: record.given(Record::holder, Field::ToHolder)?,
             lease: record.lease(Field::ToLease)?,
             ttl: record.ttl()?,
         },
         Some(Verb::Verify) => Ask::Verify,
-        _ => return Err(Invalid::new(Field::Operation, "must be one on a lease")),
+        _ => return None,
     })
 }

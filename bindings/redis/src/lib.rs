@@ -7,67 +7,48 @@ extern crate alloc;
 use alloc::string::String;
 
 use leasehold::json::{Writer, text_items};
-use leasehold::protocol::{self, Invalid, Response};
-use leasehold::redis::{self, Prefix, Reply, Step};
+use leasehold::redis::{self, Reply, Step};
 use leasehold::time::Instant;
 use leasehold_records::number::span;
 use wasm_bindgen::prelude::*;
 
 /// One request on its way to a Redis and back. What is to be done next is a record in JSON.
 #[wasm_bindgen]
-pub struct RedisCall {
-    call: Result<redis::Call, Invalid>,
-}
+pub struct RedisCall(redis::Call);
 
 #[wasm_bindgen]
 impl RedisCall {
     /// A call for a request as JSON, under this prefix. `keyLocking` as the last call left it, or true.
     #[wasm_bindgen(constructor)]
     pub fn new(request: &str, prefix: &str, key_locking: bool) -> Self {
-        let call = || {
-            let asked = protocol::Call::from_json(request)?;
-            Ok(redis::Call::new(
-                &Prefix::parse(prefix)?,
-                asked,
-                key_locking,
-            ))
-        };
-        Self { call: call() }
+        Self(redis::Call::new(prefix, request, key_locking))
     }
 
     /// Whether the server knows the key-locking flag, as far as this call has found out.
     #[wasm_bindgen(getter, js_name = keyLocking)]
     pub fn key_locking(&self) -> bool {
-        self.call.as_ref().map_or(true, redis::Call::key_locking)
+        self.0.key_locking()
     }
 
     /// The next command: at the start, and after a rest.
     pub fn poll(&mut self, now_ms: f64) -> String {
-        self.step(|call| call.poll(instant(now_ms)))
+        written(self.0.poll(instant(now_ms)))
     }
 
     /// What to do instead of resting on: another call with the same op is under way.
     pub fn superseded(&mut self, now_ms: f64) -> String {
-        self.step(|call| call.superseded(instant(now_ms)))
+        written(self.0.superseded(instant(now_ms)))
     }
 
     /// Takes the words of a reply, as a list in JSON.
     pub fn replied(&mut self, now_ms: f64, words: &str) -> String {
         let words = Reply::Words(text_items(words).unwrap_or_default());
-        self.step(|call| call.replied(instant(now_ms), &words))
+        written(self.0.replied(instant(now_ms), &words))
     }
 
     /// Takes the server's error.
     pub fn refused(&mut self, now_ms: f64, error: String) -> String {
-        self.step(|call| call.replied(instant(now_ms), &Reply::Error(error)))
-    }
-
-    /// A request that no host would accept is answered at once.
-    fn step(&mut self, next: impl FnOnce(&mut redis::Call) -> Step) -> String {
-        written(match &mut self.call {
-            Ok(call) => next(call),
-            Err(invalid) => Step::Done(Response::Refused((*invalid).into())),
-        })
+        written(self.0.replied(instant(now_ms), &Reply::Error(error)))
     }
 }
 
@@ -79,7 +60,7 @@ fn written(step: Step) -> String {
     Writer::of(|json| match step {
         Step::Done(response) => {
             json.text("type", "done");
-            json.record("response", |json| response.write(json));
+            json.name("response").raw(&response);
         }
         Step::Failed => json.text("type", "failed"),
         Step::Rest { gap, channel } => {

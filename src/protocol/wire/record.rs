@@ -1,6 +1,7 @@
 //! A record as it stands in a text.
 
 use alloc::borrow::Cow;
+use core::cell::Cell;
 
 use super::schema::FieldSchema;
 use crate::decimal;
@@ -16,6 +17,9 @@ pub struct Record<'a> {
     schema: &'static [FieldSchema],
     /// The value of each field that is there, where it stands in the text.
     values: [Option<&'a str>; Field::ALL.len()],
+    /// The first thing that was found wrong in what was made of it: carrying it through each step of
+    /// the making would take more code than the making.
+    wrong: Cell<Option<Invalid>>,
 }
 
 impl<'a> Record<'a> {
@@ -47,7 +51,11 @@ impl<'a> Record<'a> {
         if let Some(twice) = twice {
             return Err(Invalid::new(twice, "must be given only once"));
         }
-        let record = Self { schema, values };
+        let record = Self {
+            schema,
+            values,
+            wrong: Cell::new(None),
+        };
         let wrong = schema.iter().find(|known| {
             !record
                 .value(known.field)
@@ -59,16 +67,30 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// What `get` gets of a field that the operation can't do without.
+    /// What was made of the record.
     ///
     /// # Errors
-    /// [`Invalid`] saying what it must be.
-    pub fn given<T>(
-        &self,
-        get: impl FnOnce(&Self, Field) -> Option<T>,
-        field: Field,
-    ) -> Result<T, Invalid> {
-        get(self, field).ok_or_else(|| self.invalid(field))
+    /// [`Invalid`] with the first thing that was wrong.
+    pub fn made<T>(&self, made: Option<T>) -> Result<T, Invalid> {
+        match (made, self.wrong.get()) {
+            (Some(made), None) => Ok(made),
+            (_, wrong) => Err(wrong.unwrap_or(Invalid::new(
+                Field::Request,
+                "must be one of the protocol's",
+            ))),
+        }
+    }
+
+    /// A value, unless it is wrong.
+    pub fn checked<T>(&self, value: Result<T, Invalid>) -> Option<T> {
+        value
+            .map_err(|invalid| self.wrong.set(self.wrong.get().or(Some(invalid))))
+            .ok()
+    }
+
+    /// What `get` gets of a field that the operation can't do without.
+    pub fn given<T>(&self, get: impl FnOnce(&Self, Field) -> Option<T>, field: Field) -> Option<T> {
+        get(self, field).or_else(|| self.checked(Err(self.invalid(field))))
     }
 
     fn invalid(&self, field: Field) -> Invalid {

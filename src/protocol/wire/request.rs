@@ -4,7 +4,7 @@ use alloc::string::String;
 
 use super::record::Record;
 use super::schema::{FieldSchema, Kind, optional};
-use crate::fence::Fence;
+use crate::fence::{Fence, Revision};
 use crate::id::{LeaseId, OpId, hex};
 use crate::invalid::{Field, Invalid};
 use crate::json::{Json, Writer};
@@ -109,7 +109,7 @@ impl Call {
     /// [`Invalid`] naming the field that no host would accept.
     pub fn from_json(text: &str) -> Result<Self, Invalid> {
         let record = Record::read(text, REQUEST)?;
-        record.call(record.verb())
+        record.made(record.call(record.verb()))
     }
 
     /// The call in what was posted to an operation's path, and need not name the operation.
@@ -122,7 +122,7 @@ impl Call {
             let expected = "must be the path's, or absent";
             return Err(Invalid::new(Field::Operation, expected));
         }
-        record.call(Some(operation))
+        record.made(record.call(Some(operation)))
     }
 
     /// The call as a JSON text.
@@ -152,7 +152,7 @@ impl Request {
     /// [`Invalid`] naming the field that no host would accept.
     pub fn from_json(text: &str) -> Result<Self, Invalid> {
         let record = Record::read(text, REQUEST)?;
-        record.request(record.verb())
+        record.made(record.request(record.verb()))
     }
 
     /// The request as a JSON text.
@@ -161,44 +161,45 @@ impl Request {
     }
 }
 
+/// What requests are made of: each is nothing where it is missing or where no host would accept it.
 impl Record<'_> {
-    /// The operation that is named, if one is.
-    pub fn verb(&self) -> Option<Verb> {
-        Verb::from_name(&self.text(Field::Operation)?)
+    fn call(&self, verb: Option<Verb>) -> Option<Call> {
+        Some(match self.spoken(verb)? {
+            Verb::List => Call::List(self.list()),
+            _ => Call::Request(self.request(verb)?),
+        })
     }
 
-    fn call(&self, verb: Option<Verb>) -> Result<Call, Invalid> {
-        if self.has(Field::Version) && verb == Some(Verb::List) {
-            return Ok(Call::List(List {
-                prefix: self.text(Field::Prefix).unwrap_or_default().into(),
-                after: self.text(Field::After).map(Into::into),
-            }));
-        }
-        self.request(verb).map(Call::Request)
-    }
-
-    fn request(&self, verb: Option<Verb>) -> Result<Request, Invalid> {
-        self.given(Self::raw, Field::Version)?;
-        let operation = self.operation(verb)?;
-        Ok(Request {
-            key: Key::parse(&self.given(Self::text, Field::Key)?)?,
-            op: OpId::from_bits(self.given(Self::id, Field::Op)?),
+    fn request(&self, verb: Option<Verb>) -> Option<Request> {
+        let operation = self.operation(self.spoken(verb)?)?;
+        Some(Request {
+            key: self.key()?,
+            op: self.op()?,
             operation,
         })
     }
 
-    fn operation(&self, verb: Option<Verb>) -> Result<Operation, Invalid> {
-        Ok(match self.given(|_, _| verb, Field::Operation)? {
+    fn operation(&self, verb: Verb) -> Option<Operation> {
+        Some(match verb {
             Verb::Acquire => Operation::Acquire(self.acquire()?),
             Verb::Cancel => Operation::Cancel,
-            Verb::Entry => Operation::Entry(self.entry()?),
-            Verb::Finish => Operation::Finish(self.finish()?),
+            Verb::Entry => Operation::Entry(Entry {
+                credential: self.credential()?,
+                name: self.entry_name()?,
+                value: self.entry_value()?,
+                number: self.given(Self::whole, Field::Number)?,
+            }),
+            Verb::Finish => Operation::Finish(Finish {
+                credential: self.credential()?,
+                result: self.result()?,
+                keep: self.keep()?,
+            }),
             Verb::Inspect => Operation::Inspect,
             Verb::List => {
-                return Err(Invalid::new(
+                return self.checked(Err(Invalid::new(
                     Field::Operation,
                     "must be another: this host cannot enumerate its keys",
-                ));
+                )));
             }
             Verb::Release => Operation::Release(self.credential()?),
             Verb::Renew => Operation::Renew {
@@ -215,12 +216,15 @@ impl Record<'_> {
                 ttl: self.ttl()?,
             }),
             Verb::Verify => Operation::Verify(self.credential()?),
-            Verb::Watch => Operation::Watch(self.watch()?),
+            Verb::Watch => Operation::Watch(Watch {
+                after: self.revision()?,
+                wait: self.wait()?,
+            }),
         })
     }
 
-    fn acquire(&self) -> Result<Acquire, Invalid> {
-        Ok(Acquire {
+    fn acquire(&self) -> Option<Acquire> {
+        Some(Acquire {
             holder: self.given(Self::holder, Field::Holder)?,
             lease: self.lease(Field::Lease)?,
             ttl: self.ttl()?,
@@ -232,102 +236,115 @@ impl Record<'_> {
         })
     }
 
-    fn entry(&self) -> Result<Entry, Invalid> {
-        let credential = self.credential()?;
-        let name = self.given(Self::text, Field::Name)?;
-        if name.len() > EntryName::MAX_BYTES {
-            return Err(too_large(Field::Name, "must not be longer than 128 bytes"));
-        }
-        let value = self.json(Field::Value);
-        let length = value.as_ref().map_or(0, |value| value.as_str().len());
-        if length > MAX_VALUE_BYTES {
-            return Err(too_large(
-                Field::Value,
-                "must not be longer than 4096 bytes",
-            ));
-        }
-        Ok(Entry {
-            credential,
-            name: EntryName::parse(&name)?,
-            value,
-            number: self.given(Self::whole, Field::Number)?,
-        })
-    }
-
-    fn finish(&self) -> Result<Finish, Invalid> {
-        let credential = self.credential()?;
-        let result = self.given(Self::json, Field::Result)?;
-        if result.as_str().len() > MAX_RESULT_BYTES {
-            let expected = "must not be longer than 8192 bytes";
-            return Err(Invalid::new(Field::Result, expected));
-        }
-        Ok(Finish {
-            credential,
-            result,
-            keep: parse_keep(self.given(Self::whole, Field::Keep)?)?,
-        })
-    }
-
-    fn watch(&self) -> Result<Watch, Invalid> {
-        let after = self.text(Field::After).map(|after| after.parse());
-        let unknown = Invalid::new(Field::After, "must be a revision that a host has told");
-        Ok(Watch {
-            after: after.transpose().map_err(|_| unknown)?,
-            wait: self.wait()?,
-        })
-    }
-
-    fn credential(&self) -> Result<Credential, Invalid> {
-        Ok(Credential {
+    fn credential(&self) -> Option<Credential> {
+        Some(Credential {
             lease: self.lease(Field::Lease)?,
             fence: self.fence(),
         })
     }
 
+    pub(crate) fn list(&self) -> List {
+        List {
+            prefix: self.text(Field::Prefix).unwrap_or_default().into(),
+            after: self.text(Field::After).map(Into::into),
+        }
+    }
+
+    /// The operation, if this is our version.
+    pub(crate) fn spoken(&self, verb: Option<Verb>) -> Option<Verb> {
+        self.given(Self::raw, Field::Version)?;
+        self.given(|_, _| verb, Field::Operation)
+    }
+
+    /// The operation, whatever the version.
+    pub fn verb(&self) -> Option<Verb> {
+        Verb::from_name(&self.text(Field::Operation)?)
+    }
+
+    /// The key.
+    pub fn key(&self) -> Option<Key> {
+        self.checked(Key::parse(&self.given(Self::text, Field::Key)?))
+    }
+
+    /// The op.
+    pub(crate) fn op(&self) -> Option<OpId> {
+        self.given(Self::id, Field::Op).map(OpId::from_bits)
+    }
+
     /// A lease's id.
-    ///
-    /// # Errors
-    /// [`Invalid`] if it is missing.
-    pub fn lease(&self, field: Field) -> Result<LeaseId, Invalid> {
+    pub fn lease(&self, field: Field) -> Option<LeaseId> {
         self.given(Self::id, field).map(LeaseId::from_bits)
     }
 
-    /// The fence, if there is one.
+    /// The fence, which may be left out.
     pub fn fence(&self) -> Option<Fence> {
         self.decimal(Field::Fence).map(Fence::from_value)
     }
 
-    /// The limit, or one.
-    ///
-    /// # Errors
-    /// [`Invalid`] if no host allows it.
-    pub fn limit(&self) -> Result<Limit, Invalid> {
-        Limit::parse(self.whole(Field::Limit).unwrap_or(1))
-    }
-
-    /// The fingerprint, if there is one.
-    ///
-    /// # Errors
-    /// [`Invalid`] if it is too long.
-    pub fn fingerprint(&self) -> Result<Option<Fingerprint>, Invalid> {
-        let text = self.text(Field::Fingerprint);
-        text.map(|text| Fingerprint::parse(&text)).transpose()
-    }
-
-    /// How long to wait, or not at all.
-    ///
-    /// # Errors
-    /// [`Invalid`] if it is too long.
-    pub fn wait(&self) -> Result<Span, Invalid> {
-        parse_wait(self.whole(Field::Wait).unwrap_or_default())
-    }
-
     /// The length of a term.
-    ///
-    /// # Errors
-    /// [`Invalid`] if it is missing, too short or too long.
-    pub fn ttl(&self) -> Result<Span, Invalid> {
-        parse_ttl(self.given(Self::whole, Field::Ttl)?)
+    pub fn ttl(&self) -> Option<Span> {
+        self.checked(parse_ttl(self.given(Self::whole, Field::Ttl)?))
+    }
+
+    /// How long to wait: not at all unless it says so.
+    pub fn wait(&self) -> Option<Span> {
+        self.checked(parse_wait(self.whole(Field::Wait).unwrap_or_default()))
+    }
+
+    /// The limit: one unless it says so.
+    pub fn limit(&self) -> Option<Limit> {
+        self.checked(Limit::parse(self.whole(Field::Limit).unwrap_or(1)))
+    }
+
+    /// The fingerprint, which may be left out.
+    pub fn fingerprint(&self) -> Option<Option<Fingerprint>> {
+        let text = self.text(Field::Fingerprint);
+        self.checked(text.map(|text| Fingerprint::parse(&text)).transpose())
+    }
+
+    /// The name of an entry.
+    pub fn entry_name(&self) -> Option<EntryName> {
+        let name = self.given(Self::text, Field::Name)?;
+        self.checked(if name.len() > EntryName::MAX_BYTES {
+            Err(too_large(Field::Name, "must not be longer than 128 bytes"))
+        } else {
+            EntryName::parse(&name)
+        })
+    }
+
+    /// The value of an entry, which may be left out.
+    pub(crate) fn entry_value(&self) -> Option<Option<Json>> {
+        let value = self.json(Field::Value);
+        let length = value.as_ref().map_or(0, |value| value.as_str().len());
+        self.checked(if length > MAX_VALUE_BYTES {
+            let expected = "must not be longer than 4096 bytes";
+            Err(too_large(Field::Value, expected))
+        } else {
+            Ok(value)
+        })
+    }
+
+    /// The result of finished work.
+    pub(crate) fn result(&self) -> Option<Json> {
+        let result = self.given(Self::json, Field::Result)?;
+        self.checked(if result.as_str().len() > MAX_RESULT_BYTES {
+            let expected = "must not be longer than 8192 bytes";
+            Err(Invalid::new(Field::Result, expected))
+        } else {
+            Ok(result)
+        })
+    }
+
+    /// How long a result is kept.
+    pub fn keep(&self) -> Option<Span> {
+        self.checked(parse_keep(self.given(Self::whole, Field::Keep)?))
+    }
+
+    /// The revision that is known, which may be left out.
+    pub(crate) fn revision(&self) -> Option<Option<Revision>> {
+        let unknown = Invalid::new(Field::After, "must be a revision that a host has told");
+        let after = self.text(Field::After).map(|after| after.parse());
+        self.checked(after.transpose().map_err(|_| unknown))
     }
 }
 

@@ -119,14 +119,7 @@ impl Response {
     /// [`Unreadable`] if it is none of this protocol's.
     pub fn from_json(text: &str) -> Result<Self, Unreadable> {
         let record = Record::read(text, RESPONSE)?;
-        Ok(match record.outcome()? {
-            Outcome::Listed => Self::Listed {
-                states: list(record.raw(Field::States), key_state)?,
-                after: record.text(Field::After).map(Into::into),
-            },
-            Outcome::State => Self::State(key_state(record.given(Record::raw, Field::State)?)?),
-            outcome => record.response(outcome)?,
-        })
+        record.any_response().ok_or(Unreadable)
     }
 
     /// The answer in a JSON text about a lease, and not about what keys there are or who has them.
@@ -135,7 +128,10 @@ impl Response {
     /// [`Unreadable`] if it is none.
     pub fn from_json_to_holder(text: &str) -> Result<Self, Unreadable> {
         let record = Record::read(text, RESPONSE)?;
-        record.response(record.outcome()?)
+        let response = record
+            .outcome()
+            .and_then(|outcome| record.response(outcome));
+        response.ok_or(Unreadable)
     }
 
     /// Whether a JSON text is an answer: whether [`Self::from_json`] reads it.
@@ -144,10 +140,11 @@ impl Response {
             return false;
         };
         match record.outcome() {
-            Ok(Outcome::Listed) => record.has(Field::States),
-            Ok(Outcome::State) => record.has(Field::State),
-            Ok(outcome) => record.response(outcome).is_ok(),
-            Err(_) => false,
+            Some(Outcome::Listed) => record.has(Field::States),
+            Some(Outcome::State) => record.has(Field::State),
+            outcome => outcome
+                .and_then(|outcome| record.response(outcome))
+                .is_some(),
         }
     }
 
@@ -158,33 +155,39 @@ impl Response {
 }
 
 impl Record<'_> {
-    fn outcome(&self) -> Result<Outcome, Unreadable> {
-        let outcome = self
-            .text(Field::Outcome)
-            .filter(|_| self.has(Field::Version));
-        outcome
-            .and_then(|outcome| Outcome::from_name(&outcome))
-            .ok_or(Unreadable)
+    fn outcome(&self) -> Option<Outcome> {
+        self.raw(Field::Version)?;
+        Outcome::from_name(&self.text(Field::Outcome)?)
     }
 
-    fn response(&self, outcome: Outcome) -> Result<Response, Unreadable> {
+    fn any_response(&self) -> Option<Response> {
+        Some(match self.outcome()? {
+            Outcome::Listed => Response::Listed {
+                states: list(self.raw(Field::States)?, key_state)?,
+                after: self.text(Field::After).map(Into::into),
+            },
+            Outcome::State => Response::State(key_state(self.raw(Field::State)?)?),
+            outcome => self.response(outcome)?,
+        })
+    }
+
+    fn response(&self, outcome: Outcome) -> Option<Response> {
         let about = self.fence();
-        let span = |field| self.given(Self::span, field);
-        Ok(match outcome {
+        Some(match outcome {
             Outcome::Cancelled => Response::Cancelled,
             Outcome::Done => Response::Done(Done {
-                fence: about.ok_or(Unreadable)?,
-                age: span(Field::Age)?,
-                remaining: span(Field::Remaining)?,
+                fence: about?,
+                age: self.span(Field::Age)?,
+                remaining: self.span(Field::Remaining)?,
                 result: self.json(Field::Result),
             }),
             Outcome::Entered => Response::Entered { about },
             Outcome::Finished => Response::Finished { about },
             Outcome::Granted => Response::Granted(Granted {
                 lease: self.lease(Field::Lease)?,
-                fence: about.ok_or(Unreadable)?,
+                fence: about?,
                 slot: self.count(Field::Slot),
-                ttl: span(Field::Ttl)?,
+                ttl: self.span(Field::Ttl)?,
                 waited: self.span(Field::Waited).unwrap_or_default(),
                 replayed: self.flag(Field::Replayed),
                 wanted: self.count(Field::Wanted),
@@ -192,10 +195,10 @@ impl Record<'_> {
             Outcome::Held => Response::Held(Held {
                 holder: self.holder(Field::Holder),
                 fence: about,
-                retry_after: span(Field::RetryAfter)?,
+                retry_after: self.span(Field::RetryAfter)?,
                 waiters: self.count(Field::Waiters),
             }),
-            Outcome::Listed | Outcome::State => return Err(Unreadable),
+            Outcome::Listed | Outcome::State => return None,
             Outcome::NotHolder => Response::NotHolder {
                 about,
                 ended: self
@@ -205,29 +208,29 @@ impl Record<'_> {
                 present: self.decimal(Field::Present).map(Fence::from_value),
             },
             Outcome::Queued => Response::Queued {
-                ahead: self.given(Self::whole, Field::Waiters)? as u32,
+                ahead: self.whole(Field::Waiters)? as u32,
                 retry_after: self.span(Field::RetryAfter).unwrap_or_default(),
             },
-            Outcome::Refused => Response::Refused(self.refusal()?),
+            Outcome::Refused => {
+                let owned = |field| {
+                    let text = self.text(field)?;
+                    Some(Cow::Owned(text.into_owned()))
+                };
+                Response::Refused(Refusal {
+                    code: Code::from_name(&self.text(Field::Code)?)?,
+                    reason: owned(Field::Reason)?,
+                    message: owned(Field::Message).unwrap_or_default(),
+                    retry_after: self.span(Field::RetryAfter),
+                    layout: owned(Field::Layout),
+                })
+            }
             Outcome::Released => Response::Released { about },
             Outcome::Renewed => Response::Renewed {
                 about,
-                ttl: span(Field::Ttl)?,
+                ttl: self.span(Field::Ttl)?,
                 wanted: self.count(Field::Wanted),
             },
-            Outcome::Revoked => Response::Revoked(self.given(Self::whole, Field::Revoked)? as u32),
-        })
-    }
-
-    fn refusal(&self) -> Result<Refusal, Unreadable> {
-        let owned = |field| self.text(field).map(|text| Cow::Owned(text.into_owned()));
-        let code = self.text(Field::Code).ok_or(Unreadable)?;
-        Ok(Refusal {
-            code: Code::from_name(&code).ok_or(Unreadable)?,
-            reason: owned(Field::Reason).ok_or(Unreadable)?,
-            message: owned(Field::Message).unwrap_or_default(),
-            retry_after: self.span(Field::RetryAfter),
-            layout: owned(Field::Layout),
+            Outcome::Revoked => Response::Revoked(self.whole(Field::Revoked)? as u32),
         })
     }
 }
@@ -254,8 +257,7 @@ impl Response {
 
     /// Writes the answer's fields.
     pub fn write(&self, json: &mut Writer) {
-        json.number(Field::Version.name(), VERSION.into());
-        json.text(Field::Outcome.name(), self.outcome().name());
+        begin(json, self.outcome());
         match self {
             Self::Cancelled => {}
             Self::Done(done) => {
@@ -303,14 +305,7 @@ impl Response {
                 json.number(Field::Waiters.name(), (*ahead).into());
                 some(json, Field::RetryAfter, retry_after.as_millis_ceil());
             }
-            Self::Refused(refusal) => {
-                json.text(Field::Code.name(), refusal.code.name());
-                json.text(Field::Reason.name(), &refusal.reason);
-                json.text(Field::Message.name(), &refusal.message);
-                let retry_after = refusal.retry_after.map(Span::as_millis_ceil);
-                json.optional_number(Field::RetryAfter.name(), retry_after);
-                json.optional(Field::Layout.name(), refusal.layout.as_deref());
-            }
+            Self::Refused(refusal) => refusal.write(json),
             Self::Renewed { about, ttl, wanted } => {
                 fence(json, Field::Fence, *about);
                 json.number(Field::Ttl.name(), ttl.as_millis_floor());
@@ -321,6 +316,31 @@ impl Response {
                 state::write(json.name(Field::State.name()), state);
             }
         }
+    }
+}
+
+/// An answer's first fields.
+pub(crate) fn begin(json: &mut Writer, outcome: Outcome) {
+    json.number(Field::Version.name(), VERSION.into());
+    json.text(Field::Outcome.name(), outcome.name());
+}
+
+impl Refusal {
+    /// The answer with it, as a JSON text.
+    pub fn to_json(&self) -> String {
+        Writer::of(|json| {
+            begin(json, Outcome::Refused);
+            self.write(json);
+        })
+    }
+
+    fn write(&self, json: &mut Writer) {
+        json.text(Field::Code.name(), self.code.name());
+        json.text(Field::Reason.name(), &self.reason);
+        json.text(Field::Message.name(), &self.message);
+        let retry_after = self.retry_after.map(Span::as_millis_ceil);
+        json.optional_number(Field::RetryAfter.name(), retry_after);
+        json.optional(Field::Layout.name(), self.layout.as_deref());
     }
 }
 

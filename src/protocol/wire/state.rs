@@ -4,9 +4,8 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use super::record::Record;
-use super::response::Unreadable;
 use super::schema::{FieldSchema, Kind, optional, required};
-use crate::fence::{Fence, Revision};
+use crate::fence::Revision;
 use crate::invalid::Field;
 use crate::json::{self, Json, Writer};
 use crate::name::{EntryName, HolderName, Key};
@@ -39,61 +38,55 @@ pub const DONE_STATE: &[FieldSchema] = &[
     required(Field::Remaining, Kind::WHOLE),
 ];
 
-pub(super) fn key_state(text: &str) -> Result<KeyState, Unreadable> {
-    let record = Record::read(text, KEY_STATE)?;
-    let done = record.raw(Field::Done).map(done_state);
-    Ok(KeyState {
-        key: Key::parse(&record.given(Record::text, Field::Key)?)?,
-        revision: Revision::from_value(record.given(Record::decimal, Field::Revision)?),
-        holders: list(record.raw(Field::Holders), holder_state)?,
+pub(super) fn key_state(text: &str) -> Option<KeyState> {
+    let record = Record::read(text, KEY_STATE).ok()?;
+    Some(KeyState {
+        key: record.key()?,
+        revision: record.decimal(Field::Revision).map(Revision::from_value)?,
+        holders: list(record.raw(Field::Holders)?, holder_state)?,
         waiters: record.count(Field::Waiters),
-        done: done.transpose()?,
+        done: match record.raw(Field::Done) {
+            Some(done) => Some(done_state(done)?),
+            None => None,
+        },
     })
 }
 
 /// What `read` makes of each item of an array.
-pub(super) fn list<T>(
-    text: Option<&str>,
-    read: impl Fn(&str) -> Result<T, Unreadable>,
-) -> Result<Vec<T>, Unreadable> {
+pub(super) fn list<T>(text: &str, read: impl Fn(&str) -> Option<T>) -> Option<Vec<T>> {
     let mut items = Vec::new();
-    json::array(text.ok_or(Unreadable)?, &mut |item| {
-        items.push(read(item).ok()?);
+    json::array(text, &mut |item| {
+        items.push(read(item)?);
         Some(())
-    })
-    .ok_or(Unreadable)?;
-    Ok(items)
+    })?;
+    Some(items)
 }
 
-fn holder_state(text: &str) -> Result<HolderState, Unreadable> {
-    let record = Record::read(text, HOLDER_STATE)?;
+fn holder_state(text: &str) -> Option<HolderState> {
+    let record = Record::read(text, HOLDER_STATE).ok()?;
     let mut entries = BTreeMap::new();
-    json::fields(
-        record.raw(Field::Entries).ok_or(Unreadable)?,
-        &mut |name, value| {
-            let name = EntryName::parse(&json::text(name)?).ok()?;
-            entries.insert(name, Json::parse(value)?);
-            Some(())
-        },
-    )
-    .ok_or(Unreadable)?;
-    Ok(HolderState {
-        holder: record.given(Record::holder, Field::Holder)?,
-        fence: Fence::from_value(record.given(Record::decimal, Field::Fence)?),
+    json::fields(record.raw(Field::Entries)?, &mut |name, value| {
+        let name = EntryName::parse(&json::text(name)?).ok()?;
+        entries.insert(name, Json::parse(value)?);
+        Some(())
+    })?;
+    Some(HolderState {
+        holder: record.holder(Field::Holder)?,
+        fence: record.fence()?,
         slot: record.count(Field::Slot),
         limit: record.count(Field::Limit),
-        age_ms: record.given(Record::whole, Field::Age)?,
-        remaining_ms: record.given(Record::whole, Field::Remaining)?,
+        age_ms: record.whole(Field::Age)?,
+        remaining_ms: record.whole(Field::Remaining)?,
         entries,
     })
 }
 
-fn done_state(text: &str) -> Result<DoneState, Unreadable> {
-    let record = Record::read(text, DONE_STATE)?;
-    Ok(DoneState {
-        fence: Fence::from_value(record.given(Record::decimal, Field::Fence)?),
-        age_ms: record.given(Record::whole, Field::Age)?,
-        remaining_ms: record.given(Record::whole, Field::Remaining)?,
+fn done_state(text: &str) -> Option<DoneState> {
+    let record = Record::read(text, DONE_STATE).ok()?;
+    Some(DoneState {
+        fence: record.fence()?,
+        age_ms: record.whole(Field::Age)?,
+        remaining_ms: record.whole(Field::Remaining)?,
     })
 }
 

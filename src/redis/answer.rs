@@ -1,6 +1,7 @@
 //! What the script answers.
 
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use super::word::{NONE, unescape, whole};
 use crate::host::HostConfig;
@@ -253,11 +254,16 @@ impl<'a> Words<'a> {
         self.count(json, Field::Limit);
         self.millis(json, Field::Age);
         self.millis(json, Field::Remaining);
+        let mut entries: Vec<(String, String)> = Vec::new();
+        self.each(|words| {
+            let (name, value) = (words.unescaped(), words.unescaped());
+            let place = entries.partition_point(|(before, _)| *before < name);
+            entries.insert(place, (name, value));
+        });
         json.record(Field::Entries.name(), |json| {
-            self.each(|words| {
-                let name = words.unescaped();
-                json.name(&name).raw(&words.unescaped());
-            });
+            for (name, value) in &entries {
+                json.name(name).raw(value);
+            }
         });
     }
 }

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { BackendError, CallOptions, WireRequest } from "leasehold";
+import { type BackendError, type CallOptions, LeaseClient, type WireRequest } from "leasehold";
 import { durableObject } from "leasehold/durable-object";
 import { http } from "leasehold/http";
+import { memory } from "leasehold/memory";
 import { service } from "leasehold/service";
+import { TestClock } from "leasehold/testing";
 import { leaseError } from "../support/bench.ts";
 
 const REQUEST: WireRequest = { v: 1, operation: "inspect", key: "a/b c", op: "00" };
@@ -78,6 +80,52 @@ function page(status: number): Response {
   const headers = { "content-type": "text/html" };
   return new Response("<html>no</html>", { status, headers });
 }
+
+test("over http the longest state there can be is read: as many holders and entries as a key has", async () => {
+  const clock = new TestClock();
+  const server = memory({ clock });
+  let longest = 0;
+  const fetch: typeof globalThis.fetch = async (_url, init) => {
+    const answer = await server.call(JSON.parse(String(init?.body)), { ...options(), clock });
+    const text = JSON.stringify(answer);
+    longest = Math.max(longest, text.length);
+    return new Response(text, { headers: { "content-type": "application/json" } });
+  };
+  const url = "https://leases.example.com";
+  const leases = new LeaseClient(http({ url, token: TOKEN, fetch }), { clock });
+  // A control character takes six in JSON, and a name more room than a value.
+  const key = "\u0001".repeat(512);
+  const named = (bytes: number, n: number) => `${n}`.padStart(bytes, "\u0001");
+  for (let n = 0; n < 1_024; n += 1) {
+    const lease = await leases.acquire(key, { mode: "shared", holder: named(256, n) });
+    for (let at = 0; n < 8 && at < Math.min(64, 508 - 64 * n); at += 1) {
+      await lease.setEntry(named(128, at), 0);
+    }
+  }
+  const state = await leases.inspect(key);
+  assert.equal(state?.holders.length, 1_024);
+  assert.equal(state.holders.flatMap(({ entries }) => Object.keys(entries)).length, 508);
+  assert.ok(longest > 1_900_000, `${longest}`);
+  for await (const watched of leases.watch(key)) {
+    assert.equal(watched.holders.length, 1_024);
+    break;
+  }
+});
+
+test("a body without end is cut off, and is no answer", async () => {
+  let sent = 0;
+  const chunk = new TextEncoder().encode("1".repeat(65_536));
+  const body = new ReadableStream({
+    pull: (controller) => {
+      sent += chunk.length;
+      controller.enqueue(chunk);
+    },
+  });
+  const { fetch } = answering(() => new Response(body));
+  const host = http({ url: "https://leases.example.com", token: TOKEN, fetch });
+  await assert.rejects(host.call(REQUEST, options()), { delivery: "unknown" });
+  assert.ok(sent < 16_000_000, `${sent}`);
+});
 
 for (const [header, ms] of [
   ["7", 7_000],

@@ -1,8 +1,12 @@
-/** Runs code of others, whose exceptions are not ours to die of. */
-export function callListener(call: () => void): void {
+/** Runs code of others, whose exceptions and rejections are not ours to die of. */
+export function callListener(call: () => unknown): void {
   try {
-    call();
+    Promise.resolve(call()).catch(tell);
   } catch (error) {
-    console.error("leasehold: a listener threw", error);
+    tell(error);
   }
+}
+
+function tell(error: unknown): void {
+  console.error("leasehold: a listener threw", error);
 }

@@ -22,7 +22,7 @@ import { LEASES_BELONG_TO_REQUESTS } from "./belonging.js";
 import { callListener } from "./call-listener.js";
 import { argument, callback, optionsOf } from "./check.js";
 import { systemClock } from "./clock.js";
-import { closeAll, closed } from "./close.js";
+import { closed, type Ending, endAll, endedWithin } from "./close.js";
 import { invalid, LeaseError, withStack } from "./errors.js";
 import { type LeaseHandle, parseHandle } from "./handle.js";
 import { isFree, type KeyState, keyStateOf } from "./key-state.js";
@@ -35,6 +35,7 @@ import type { Released } from "./released.js";
 import { type RunArguments, run } from "./run.js";
 import { type Kept, type Result, runOnce } from "./run-once.js";
 import { type Environment, Session } from "./session.js";
+import type { ReleaseResult } from "./state.js";
 import { ambientWaitUntil } from "./wait-until.js";
 import { type CallLimits, onAbort } from "./waiting.js";
 import { list, watch } from "./watch.js";
@@ -48,7 +49,7 @@ export class LeaseClient implements AsyncDisposable {
   readonly #options: LeaseClientOptions;
   readonly #questions: Questions;
   #holder: string | undefined;
-  #closing: Promise<Released> | undefined;
+  #endings: readonly Ending[] | undefined;
 
   /**
    * @param backend - What decides who holds a key: such as `durableObject(env.LEASES)`.
@@ -68,7 +69,11 @@ export class LeaseClient implements AsyncDisposable {
       held: new Set(),
       open: LEASES_BELONG_TO_REQUESTS ? undefined : new Set(),
       waitUntil: (promise) => keepAlive(waitUntil, promise),
-      takeBack: (handle) => keepAlive(waitUntil, this.#takeBack(handle)),
+      takeBack: async (handle) => {
+        const back = this.#takeBack(handle);
+        keepAlive(waitUntil, back);
+        return await back;
+      },
       tell: (event) => callListener(() => onEvent?.(event)),
     };
   }
@@ -185,10 +190,7 @@ export class LeaseClient implements AsyncDisposable {
    */
   async resume(handle: LeaseHandle, options?: CallLimits): Promise<Lease> {
     this.#questions.assertOpen();
-    const { id: lease, fence, ...terms } = parseHandle(handle);
-    const { signal, timeoutMs } = optionsOf(LIMITS, options);
-    const machine = holderOf({ ...terms, lease, fence, renews: true, timeoutMs });
-    return await this.#sought(new Session(this.#env, machine, terms), signal);
+    return await this.#resume(this.#env, handle, optionsOf(LIMITS, options));
   }
 
   /**
@@ -279,8 +281,8 @@ export class LeaseClient implements AsyncDisposable {
     const { timeoutMs } = optionsOf(CLOSE, options);
     const { held, open = held, clock } = this.#env;
     this.#questions.close(closed());
-    this.#closing ??= closeAll(open, clock, timeoutMs);
-    return await this.#closing;
+    this.#endings ??= endAll(open);
+    return await endedWithin(this.#endings, clock, timeoutMs);
   }
 
   /** Closes the client. */
@@ -318,6 +320,13 @@ export class LeaseClient implements AsyncDisposable {
     return await this.#sought(new Session(this.#env, machine, terms), signal);
   }
 
+  async #resume(env: Environment, handle: LeaseHandle, limits: CallLimits): Promise<Lease> {
+    const { id: lease, fence, ...terms } = parseHandle(handle);
+    const { signal, timeoutMs } = limits;
+    const machine = holderOf({ ...terms, lease, fence, renews: true, timeoutMs });
+    return await this.#sought(new Session(env, machine, terms), signal);
+  }
+
   async #sought(session: Session, signal: AbortSignal | undefined): Promise<Lease> {
     const stop = onAbort(signal, (reason) => session.cancel(reason));
     try {
@@ -327,12 +336,14 @@ export class LeaseClient implements AsyncDisposable {
     }
   }
 
-  /** A lease that was handed over for nobody. */
-  async #takeBack(handle: LeaseHandle): Promise<void> {
+  /** A lease that was handed over for nobody. Closing the client waits for that, and ends it not. */
+  async #takeBack(handle: LeaseHandle): Promise<ReleaseResult> {
     try {
-      await (await this.resume(handle)).release();
-    } catch {
+      const lease = await this.#resume({ ...this.#env, open: undefined }, handle, {});
+      return await lease.release();
+    } catch (error) {
       // Gone, or left to its term.
+      return { released: false, reason: String((error as LeaseError).reason) };
     }
   }
 

@@ -13,9 +13,24 @@ export function closed(): LeaseError {
 /** Longer than anything takes that is under way when a client closes. */
 const LONGEST_MS = 30_000;
 
-/** Ends the sessions, and says what became of their leases. */
-export async function closeAll(
-  sessions: Iterable<Session>,
+/** How a session ends that a client closes. */
+export interface Ending {
+  readonly key: string;
+  readonly hasToRelease: boolean;
+  readonly result: Promise<ReleaseResult>;
+}
+
+/** Ends the sessions. */
+export function endAll(sessions: Iterable<Session>): readonly Ending[] {
+  return [...sessions].map((session) => {
+    const { key, hasToRelease } = session;
+    return { key, hasToRelease, result: session.close(closed()) };
+  });
+}
+
+/** What has become of the leases, as far as the caller waits for that. */
+export async function endedWithin(
+  endings: readonly Ending[],
   clock: Clock,
   timeoutMs = LONGEST_MS,
 ): Promise<Released> {
@@ -25,9 +40,8 @@ export async function closeAll(
     () => late.resolve({ released: false, reason: "unconfirmed" }),
     timeoutMs,
   );
-  const results = [...sessions].map(async (session) => {
-    const { key, hasToRelease } = session;
-    const result = await Promise.race([session.close(closed()), late.promise]);
+  const results = endings.map(async ({ key, hasToRelease, result: ended }) => {
+    const result = await Promise.race([ended, late.promise]);
     return hasToRelease && result.reason !== "transferred" ? [[key, result] as const] : [];
   });
   try {

@@ -160,10 +160,13 @@ export class Lease extends EventTarget implements AsyncDisposable {
    * One that is shared by re-entry is given back to the host with the last; the result of the others
    * has the reason `reentered`.
    */
-  async release(options?: CallLimits): Promise<ReleaseResult> {
-    this.#isReturned ||= this.#session.unshare(this);
-    const released = this.#isReturned ? REENTERED : this.#session.release();
-    return await this.#session.confirmed(released, optionsOf(LIMITS, options));
+  release(options?: CallLimits): Promise<ReleaseResult> {
+    return unattended(this.release, async () => {
+      const limits = optionsOf(LIMITS, options);
+      this.#isReturned ||= this.#session.unshare(this);
+      const released = this.#isReturned ? REENTERED : this.#session.release();
+      return await this.#session.confirmed(released, limits);
+    });
   }
 
   /**

@@ -97,10 +97,10 @@ export class NamedLeases {
   async release(key: string, owner: string, options?: NamedGrantOptions): Promise<boolean> {
     const { fence, ...limits } = optionsOf(NAMED_GRANT, options);
     const lease = await this.#leaseOf(key, owner);
-    const meant = fence ?? (await this.#fenceOf(key, owner, limits));
+    const ask = this.#questions.within(limits);
+    const meant = fence ?? (await fenceOf(key, owner, ask));
     if (meant === undefined) return false;
-    const question = { operation: "release", key, lease, ...about(meant) } as const;
-    const { outcome } = await this.#questions.ask(question, limits);
+    const { outcome } = await ask({ operation: "release", key, lease, ...about(meant) });
     if (outcome !== "released" && outcome !== "not-holder") throw unreadable(key);
     return outcome === "released";
   }
@@ -122,12 +122,12 @@ export class NamedLeases {
     const lease = await this.#leaseOf(key, owner);
     argument("toOwner", HOLDER, toOwner);
     const toLease = await this.#leaseOf(key, toOwner);
-    const meant = fence ?? (await this.#fenceOf(key, owner, limits));
+    const ask = this.#questions.within(limits);
+    const meant = fence ?? (await fenceOf(key, owner, ask));
     if (meant === undefined) return undefined;
-    const answer = await this.#questions.ask(
-      { operation: "transfer", key, lease, ...about(meant), toHolder: toOwner, toLease, ttlMs },
-      limits,
-    );
+    const grant = { lease, ...about(meant) };
+    const to = { toHolder: toOwner, toLease, ttlMs };
+    const answer = await ask({ operation: "transfer", key, ...grant, ...to });
     return answer.outcome === "not-holder" ? undefined : grantOf(key, answer);
   }
 
@@ -142,21 +142,10 @@ export class NamedLeases {
     options?: CallLimits,
   ): Promise<(NamedGrant & { readonly owner: string }) | undefined> {
     argument("key", KEY, key);
-    const [first] = await this.#holders(key, optionsOf(LIMITS, options));
+    const [first] = await holdersOf(key, this.#questions.within(optionsOf(LIMITS, options)));
     if (first === undefined) return undefined;
     const { holder, fence, remainingMs } = first;
     return { owner: holder, fence: BigInt(fence), remainingMs };
-  }
-
-  async #fenceOf(key: string, owner: string, limits: CallLimits): Promise<bigint | undefined> {
-    const own = (await this.#holders(key, limits)).find(({ holder }) => holder === owner);
-    return own === undefined ? undefined : BigInt(own.fence);
-  }
-
-  async #holders(key: string, limits: CallLimits) {
-    const { state } = await this.#questions.ask({ operation: "inspect", key }, limits);
-    if (state === undefined) throw unreadable(key);
-    return state.holders;
   }
 
   /** The id of the leases of an owner on a key. */
@@ -167,6 +156,19 @@ export class NamedLeases {
     const mac = await crypto.subtle.sign("HMAC", await this.#secret, named);
     return hex(new Uint8Array(mac, 0, 16));
   }
+}
+
+type Ask = ReturnType<Questions["within"]>;
+
+async function holdersOf(key: string, ask: Ask) {
+  const { state } = await ask({ operation: "inspect", key });
+  if (state === undefined) throw unreadable(key);
+  return state.holders;
+}
+
+async function fenceOf(key: string, owner: string, ask: Ask): Promise<bigint | undefined> {
+  const own = (await holdersOf(key, ask)).find(({ holder }) => holder === owner);
+  return own === undefined ? undefined : BigInt(own.fence);
 }
 
 async function keyOf(secret: string | Uint8Array): Promise<CryptoKey> {

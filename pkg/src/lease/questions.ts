@@ -78,6 +78,33 @@ export class Questions {
     }
   }
 
+  /** Asks several questions that are one call of a caller's: the limits are those of all together. */
+  within({ timeoutMs, ...rest }: CallLimits): (question: Question) => Promise<WireResponse> {
+    let leftMs = timeoutMs;
+    return async (question) => {
+      const since = this.clock.monotonic();
+      const answer = await this.ask(
+        question,
+        leftMs === undefined ? rest : { ...rest, timeoutMs: leftMs },
+      );
+      leftMs = leftMs && Math.max(leftMs - (this.clock.monotonic() - since), 1);
+      return answer;
+    };
+  }
+
+  /** Lets time pass before the next question. */
+  async rest(ms: number, signal: AbortSignal | undefined): Promise<void> {
+    const limits = { ...(signal && { signal }), timeoutMs: ms };
+    await this.#whileOpen((closed) =>
+      limited<void>(
+        () => closed,
+        limits,
+        this.clock,
+        () => {},
+      ),
+    );
+  }
+
   async #whileOpen<T>(wait: (closed: Promise<never>) => Promise<T>): Promise<T> {
     let end: (reason: unknown) => void = () => {};
     const closed = new Promise<never>((_, reject) => {

@@ -21,8 +21,8 @@ export interface Environment extends DriverEnvironment {
   readonly open: Set<Session> | undefined;
   /** Keeps the invocation alive until the promise settles. */
   waitUntil(promise: Promise<unknown>): void;
-  /** Frees a lease that was handed over for nobody. */
-  takeBack(handle: LeaseHandle): void;
+  /** Frees a lease that was handed over for nobody. Never rejects. */
+  takeBack(handle: LeaseHandle): Promise<ReleaseResult>;
   /** Tells the client's owner. Never throws. */
   tell(event: LeaseEvent): void;
 }
@@ -62,6 +62,8 @@ export class Session {
 
   readonly #granted = deferred<Lease>();
   #release: Promise<ReleaseResult> | undefined;
+  /** How what was handed over for nobody was taken back; nothing if the host refused to hand it over. */
+  #takenBack: Promise<ReleaseResult | undefined> | undefined;
 
   readonly #announcements: Announcements;
 
@@ -95,7 +97,8 @@ export class Session {
 
   /** Whether there is a lease that a client which closes has to give back, or is giving back. */
   get hasToRelease(): boolean {
-    return this.#state === "held" || this.#state === "releasing";
+    const isGoing = this.#state === "releasing" || this.#state === "transferred";
+    return this.#state === "held" || isGoing;
   }
 
   /** Stops waiting, or gives the lease back unless it is detached; waits until all is through. */
@@ -106,7 +109,7 @@ export class Session {
     }
     const result = await this.release();
     await this.#closed.promise;
-    return result;
+    return (await this.#takenBack) ?? result;
   }
 
   /** Looks at the clock: a lease whose term is over is lost from here on. */
@@ -240,7 +243,7 @@ export class Session {
         return transferred;
       });
     } catch (error) {
-      transferred?.then(this.#env.takeBack, () => {});
+      this.#takenBack = transferred?.then(this.#env.takeBack, () => undefined);
       throw error;
     }
   }
@@ -382,10 +385,15 @@ export class Session {
       case "transferred":
         break;
       case "closed":
-        this.#env.open?.delete(this);
         this.#closed.resolve();
+        void this.#leave();
         break;
     }
+  }
+
+  async #leave(): Promise<void> {
+    await this.#takenBack;
+    this.#env.open?.delete(this);
   }
 
   /** Why there is no lease. */

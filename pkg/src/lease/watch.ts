@@ -1,10 +1,9 @@
+import { usualTimeoutMs } from "#client-wasm";
 import { LIST, type ListOptions, WATCH, type WatchOptions } from "./arguments.js";
 import { optionsOf } from "./check.js";
-import type { Clock } from "./clock.js";
 import { invalid, LeaseError } from "./errors.js";
 import { type KeyState, keyStateOf } from "./key-state.js";
 import { type Questions, unreadable } from "./questions.js";
-import { limited } from "./waiting.js";
 
 /** How long a host is asked to wait for a change. */
 const POLL_MS = 20_000;
@@ -27,14 +26,16 @@ async function* states(
   key: string,
   { after, signal, timeoutMs = DEFAULT_SILENCE_MS }: WatchOptions,
 ): AsyncGenerator<KeyState, void> {
-  const limits = signal === undefined ? {} : { signal };
   let known = after;
   for (;;) {
-    const next = { operation: "watch", key, waitMs: POLL_MS } as const;
-    const question = known === undefined ? next : { ...next, after: known };
-    const { state } = await patiently(questions.clock, timeoutMs, signal, () =>
-      questions.ask(question, limits),
-    );
+    const { state } = await patiently(questions, timeoutMs, signal, (leftMs) => {
+      // Half of the time is left for the answer to come in.
+      const waitMs = Math.min(POLL_MS, Math.ceil(leftMs / 2));
+      const next = { operation: "watch", key, waitMs } as const;
+      const question = known === undefined ? next : { ...next, after: known };
+      const mostMs = Math.min(leftMs, waitMs + usualTimeoutMs(0));
+      return questions.ask(question, { ...(signal && { signal }), timeoutMs: mostMs });
+    });
     if (state === undefined) throw unreadable(key);
     if (state.revision !== known) {
       known = state.revision;
@@ -45,26 +46,21 @@ async function* states(
 
 /** Asks again, after a pause, while there is no answer and the silence may be one that passes. */
 async function patiently<T>(
-  clock: Clock,
+  questions: Questions,
   silenceMs: number,
   signal: AbortSignal | undefined,
-  ask: () => Promise<T>,
+  ask: (leftMs: number) => Promise<T>,
 ): Promise<T> {
-  const since = clock.monotonic();
+  const { clock } = questions;
+  const end = clock.monotonic() + silenceMs;
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS)) {
     try {
-      return await ask();
+      return await ask(Math.max(end - clock.monotonic(), 1));
     } catch (error) {
       const mayPass = LeaseError.is(error) && error.code === "UNAVAILABLE";
       const restMs = Math.max(pauseMs, (mayPass && error.retryAfterMs) || 0);
-      if (!mayPass || clock.monotonic() - since + restMs >= silenceMs) throw error;
-      const rest = { ...(signal && { signal }), timeoutMs: restMs };
-      await limited(
-        () => new Promise<void>(() => {}),
-        rest,
-        clock,
-        () => {},
-      );
+      if (!mayPass || clock.monotonic() + restMs >= end) throw error;
+      await questions.rest(restMs, signal);
     }
   }
 }
@@ -86,10 +82,11 @@ async function* listed(
   prefix: string,
   limits: ListOptions,
 ): AsyncGenerator<KeyState, void> {
+  const ask = questions.within(limits);
   let after: string | undefined;
   do {
     const next = { operation: "list", key: "", prefix } as const;
-    const answer = await questions.ask(after === undefined ? next : { ...next, after }, limits);
+    const answer = await ask(after === undefined ? next : { ...next, after });
     if (answer.states === undefined) throw unreadable(prefix);
     for (const state of answer.states) yield keyStateOf(state);
     after = answer.after;

@@ -68,6 +68,42 @@ test("a lease that is being handed over goes to its successor", async () => {
   assert.ok((await within(clock, 20, rival().resume(await transferred))).held);
 });
 
+for (const [when, ms] of [
+  ["before the host has it", 250],
+  ["while it is taken back", 1_000],
+] as const) {
+  test(`a lease handed over for nobody is taken back by closing the client ${when}`, async () => {
+    const { clock, client, rival } = bench({ latencyMs: 300 });
+    const lease = await within(clock, 600, client.acquire("k"));
+    await assert.rejects(
+      within(clock, 100, lease.transfer("next", { timeoutMs: 100 })),
+      leaseError("UNAVAILABLE"),
+    );
+    await clock.advance(ms - 100);
+    const closing = client.close();
+    assert.deepEqual(await within(clock, 2_000, closing), { released: ["k"], unconfirmed: [] });
+    assert.ok(await within(clock, 600, rival().tryAcquire("k")), "the key is free");
+  });
+}
+
+for (const [what, behaviour, released] of [
+  ["refuses", { response: { v: 1, outcome: "refused", code: "DENIED", reason: "no-right" } }, true],
+  ["does not answer", "never", false],
+] as const) {
+  test(`a transfer that the host ${what} is told when the client closes`, async () => {
+    const { clock, host, client } = bench();
+    const lease = await within(clock, 20, client.acquire("k"));
+    host.always("transfer", { deliver: 0, answer: behaviour });
+    const transferred = follow(lease.transfer("next"));
+    const closing = client.close();
+    assert.deepEqual(await within(clock, 30_000, closing), {
+      released: released ? ["k"] : [],
+      unconfirmed: released ? [] : ["k"],
+    });
+    assert.equal(transferred().status, "rejected");
+  });
+}
+
 test("what the host has not confirmed is told apart, within the caller's time", async () => {
   const { clock, host, client } = bench();
   await within(clock, 20, client.acquire("a"));
@@ -100,11 +136,39 @@ test("closing waits for a grant in flight to be taken back", async () => {
   assert.equal(await within(clock, 20, rival().inspect("k")), undefined);
 });
 
+test("each that closes a client waits for as long as it allows itself", async () => {
+  const { clock, host, client } = bench();
+  await within(clock, 20, client.acquire("a"));
+  host.always("release", { answer: "never" });
+  const first = follow(client.close());
+  const outcome = { released: [], unconfirmed: ["a"] };
+  assert.deepEqual(await within(clock, 50, client.close({ timeoutMs: 50 })), outcome);
+  assert.equal(first().status, "pending");
+  await clock.advance(5_000);
+  assert.equal(first().status, "fulfilled");
+});
+
+test("closing ends a watch that asks, and one that rests before it asks again", async () => {
+  for (const behaviour of [
+    { answer: "never" },
+    { answer: { error: new Error("reset") } },
+  ] as const) {
+    const { clock, host, client } = bench();
+    host.always("watch", behaviour);
+    const next = follow(client.watch("k")[Symbol.asyncIterator]().next());
+    await clock.advance(9_000);
+    follow(client.close());
+    await clock.settle();
+    const standing = next();
+    assert.ok(standing.status === "rejected" && closed(standing.reason));
+  }
+});
+
 test("closing twice is closing once; a client in `await using` is closed at the end", async () => {
   const { clock, host, client } = bench();
   await within(clock, 20, client.acquire("k"));
   const [first, second] = await within(clock, 40, Promise.all([client.close(), client.close()]));
-  assert.equal(first, second);
+  assert.deepEqual(first, second);
   const disposed = client[Symbol.asyncDispose]();
   assert.equal(await within(clock, 40, disposed), undefined);
   assert.equal(host.of("release").length, 1);

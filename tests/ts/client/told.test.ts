@@ -141,3 +141,24 @@ test("a lease in JSON or on the console shows no credential, and no public prope
   }
   assert.equal(lease.detach().id, id, "only there");
 });
+
+for (const [how, onEvent] of [
+  [
+    "throws",
+    () => {
+      throw new Error("of the listener");
+    },
+  ],
+  ["rejects", () => Promise.reject(new Error("of the listener"))],
+] as const) {
+  test(`what a listener of the client's events ${how} goes to the console, and nowhere else`, async (t) => {
+    const told = t.mock.method(console, "error", () => {});
+    const { clock, client } = bench({ onEvent });
+    const lease = await within(clock, 20, client.acquire("k"));
+    assert.deepEqual(await within(clock, 20, lease.release()), { released: true });
+    assert.equal(told.mock.callCount(), 2);
+    for (const { arguments: words } of told.mock.calls) {
+      assert.match(String(words[1]), /of the listener/);
+    }
+  });
+}

@@ -117,7 +117,7 @@ export async function bodyOf(response: Response): Promise<string> {
 /** Read whole, a body takes half the time. */
 function isKnownToEnd({ headers }: Response): boolean {
   const length = headers.get("content-length");
-  return length !== null && Number(length) <= MAX_ANSWER_BYTES && !headers.has("content-encoding");
+  return length !== null && Number(length) <= MAX_ANSWER_LENGTH && !headers.has("content-encoding");
 }
 
 /** Statuses of a server, or of something in between, that will say the same the next time. */

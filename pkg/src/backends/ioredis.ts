@@ -33,7 +33,7 @@ const CLIENT = having("a client of ioredis, a Redis or a Cluster", "call", "dupl
 export function ioredis(client: IoredisClient, options?: RedisSettings): LeaseBackend {
   argument("client", CLIENT, client);
   const settings = optionsOf(SETTINGS, options);
-  const subscriptions = new Subscriptions(async () => subscriberOf(client.duplicate()));
+  const subscriptions = new Subscriptions(() => subscriberOf(client.duplicate()));
   return redis({
     ...settings,
     isCluster: client.isCluster === true,
@@ -49,17 +49,24 @@ export function ioredis(client: IoredisClient, options?: RedisSettings): LeaseBa
 }
 
 function subscriberOf(connection: IoredisSubscriber): Subscriber {
-  const heard = new Map<string, () => void>();
+  /** Several may listen to a channel, as do all that watch a key. */
+  const heard = new Map<string, Set<() => void>>();
   connection.on("error", () => {}); // It connects again by itself; until then waiters poll.
-  connection.on("message", (channel) => heard.get(channel)?.());
+  connection.on("message", (channel) => {
+    for (const hear of heard.get(channel) ?? []) hear();
+  });
   return {
     subscribe: (channel, hear) => {
-      heard.set(channel, hear);
+      heard.set(channel, (heard.get(channel) ?? new Set()).add(hear));
       return connection.subscribe(channel);
     },
-    unsubscribe: (channel) => {
-      heard.delete(channel);
-      return connection.unsubscribe(channel);
+    unsubscribe: async (channel, hear) => {
+      const others = heard.get(channel);
+      others?.delete(hear);
+      if (others?.size === 0) {
+        heard.delete(channel);
+        await connection.unsubscribe(channel);
+      }
     },
     close: () => connection.disconnect(),
   };

@@ -79,30 +79,42 @@ export function nodeRedis(
 
 interface Way {
   send(command: string[], options: SendOptions): Promise<unknown>;
-  open(): Promise<Subscriber>;
+  open(): Subscriber;
 }
 
 function ofClient(client: NodeRedisClient): Way {
   return {
     send: (command, options) => client.sendCommand(command, options),
-    open: async () => {
+    open: () => {
       const connection = client.duplicate();
       connection.on("error", () => {}); // It connects again by itself; until then waiters poll.
-      await connection.connect();
+      const connected = connection.connect();
       return {
-        subscribe: (channel, hear) => connection.subscribe(channel, hear),
+        subscribe: async (channel, hear) => {
+          await connected;
+          await connection.subscribe(channel, hear);
+        },
         unsubscribe: (channel, hear) => connection.unsubscribe(channel, hear),
-        close: () => (connection.destroy ? connection.destroy() : connection.disconnect?.()),
+        close: () => end(connection),
       };
     },
   };
+}
+
+/** One that has never connected throws, or rejects, and stops trying all the same. */
+async function end(connection: NodeRedisSubscriber): Promise<void> {
+  try {
+    await (connection.destroy ? connection.destroy() : connection.disconnect?.());
+  } catch {
+    // There is nothing to end.
+  }
 }
 
 function ofCluster(cluster: NodeRedisCluster): Way {
   return {
     // A script's keys follow its text or hash and their number.
     send: (command, options) => cluster.sendCommand(command[3], false, command, options),
-    open: async () => ({
+    open: () => ({
       subscribe: (channel, hear) => cluster.subscribe(channel, hear),
       unsubscribe: (channel, hear) => cluster.unsubscribe(channel, hear),
       close: () => {},

@@ -4,7 +4,8 @@ import { unref } from "../lease/clock.js";
 export interface Subscriber {
   subscribe(channel: string, hear: () => void): Promise<unknown>;
   unsubscribe(channel: string, hear: () => void): Promise<unknown>;
-  close(): unknown;
+  /** Never throws. */
+  close(): void;
 }
 
 /** How long a connection stays that nobody listens by, in milliseconds. */
@@ -15,38 +16,41 @@ const LINGER_MS = 250;
  * while somebody waits, and goes soon after, so that it keeps no process alive.
  */
 export class Subscriptions {
-  readonly #open: () => Promise<Subscriber>;
-  #subscriber: Promise<Subscriber> | undefined;
+  readonly #open: () => Subscriber;
+  #subscriber: Subscriber | undefined;
   #listeners = 0;
   #closing: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(open: () => Promise<Subscriber>) {
+  constructor(open: () => Subscriber) {
     this.#open = open;
   }
 
-  /** Hears what comes in on a channel until the signal aborts. */
+  /**
+   * Hears what comes in on a channel until the signal aborts, whether or not the server is there: a
+   * command that waits for it is waited for by nobody.
+   */
   async listen(channel: string, hear: () => void, signal: AbortSignal): Promise<void> {
     clearTimeout(this.#closing);
+    this.#subscriber ??= this.#open();
+    const subscriber = this.#subscriber;
     this.#listeners += 1;
+    const subscribed = subscriber.subscribe(channel, hear);
     try {
-      this.#subscriber ??= this.#open();
-      const subscriber = await this.#subscriber;
-      await subscriber.subscribe(channel, hear);
-      await aborted(signal);
-      await subscriber.unsubscribe(channel, hear);
+      const left = aborted(signal);
+      await Promise.race([subscribed.then(() => left), left]);
+      subscribed.then(() => subscriber.unsubscribe(channel, hear)).catch(() => {});
     } finally {
       this.#listeners -= 1;
       if (this.#listeners === 0) {
-        this.#closing = setTimeout(() => this.#close(), LINGER_MS);
+        this.#closing = setTimeout(() => this.#close(subscriber), LINGER_MS);
         unref(this.#closing);
       }
     }
   }
 
-  #close(): void {
-    const closed = this.#subscriber;
+  #close(subscriber: Subscriber): void {
     this.#subscriber = undefined;
-    closed?.then((subscriber) => subscriber.close()).catch(() => {});
+    subscriber.close();
   }
 }
 

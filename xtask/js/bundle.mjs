@@ -62,7 +62,7 @@ function conditional(tree, meaning) {
       if (id.endsWith("_bg.wasm")) {
         return `
           import { compile } from ${JSON.stringify(join(source, "wasm/inlined.ts"))};
-          export default compile("${await readFile(id, "base64")}");`;
+          export default compile("${await readFile(id, "hex")}");`;
       }
       const [, name] = /^\0started:(.*)$/.exec(id) ?? [];
       if (name === undefined) return null;

@@ -13,7 +13,7 @@ use super::attempts::Attempts;
 use super::config::Config;
 use super::context::Context;
 use super::event::{ErrorCode, Event, Failure};
-use super::held::Held;
+use super::held::HeldLease;
 use super::pause::pause_after;
 use super::term::Term;
 use super::timers::Timer;
@@ -143,7 +143,7 @@ pub(super) enum Next {
     /// Nothing yet.
     Wait,
     /// The lease is held.
-    Held(Box<Held>),
+    Held(Box<HeldLease>),
     /// There will be no lease.
     Failed(Failure),
 }
@@ -296,7 +296,7 @@ impl Acquiring {
         let term = Term::new(config.bounds, sent, ctx.now, granted.ttl, granted.waited);
         if term.ends > ctx.now {
             self.attempts.drop_all(ctx);
-            return Next::Held(Box::new(Held::new(config, ctx, granted, term)));
+            return Next::Held(Box::new(HeldLease::new(config, ctx, granted, term)));
         }
         if !is_newest {
             // The newest attempt may be told of it in time.

@@ -13,7 +13,7 @@ use super::config::Config;
 use super::context::Context;
 use super::errand::Errand;
 use super::event::{Done, ErrorCode, Event, Failure, LossReason};
-use super::held::{Held, Verdict};
+use super::held::{HeldLease, Verdict};
 use super::tickets::Ticket;
 use super::timers::Timer;
 
@@ -48,7 +48,7 @@ impl Entering {
     }
 }
 
-impl Held {
+impl HeldLease {
     /// Changes an entry, once those before it are through.
     pub fn enter(
         &mut self,

@@ -18,7 +18,7 @@ use super::tickets::{Ticket, Tickets};
 use super::timers::Timer;
 
 /// A lease that is held.
-pub(super) struct Held {
+pub(super) struct HeldLease {
     lease: LeaseId,
     fence: Fence,
     slot: u32,
@@ -55,13 +55,13 @@ pub(super) enum Verdict {
 
 /// What a host's answer says of a lease.
 pub(super) enum Word {
-    /// It is held, so much is left of it, and so many wait for the key.
-    Held(Span, u32),
+    /// It goes on, so much is left of it, and so many wait for the key.
+    Stays(Span, u32),
     /// It has ended.
     Ended(Ended),
 }
 
-impl Held {
+impl HeldLease {
     pub fn new(config: &Config, ctx: &mut Context, granted: &Granted, term: Term) -> Self {
         let mut held = Self {
             lease: granted.lease,
@@ -196,7 +196,7 @@ impl Held {
             Response::Renewed { about, ttl, wanted }
                 if about == Some(self.fence) && ttl <= self.longest =>
             {
-                Ok(Word::Held(ttl, wanted))
+                Ok(Word::Stays(ttl, wanted))
             }
             Response::NotHolder { about, ended, .. } if about == Some(self.fence) => {
                 Ok(Word::Ended(ended))
@@ -242,7 +242,7 @@ impl Held {
         }
         let word = self.read(response);
         let (outcome, verdict) = match word {
-            Ok(Word::Held(left, wanted)) => {
+            Ok(Word::Stays(left, wanted)) => {
                 self.want(ctx, wanted);
                 ctx.round_trip.learn(ctx.now.since(sent));
                 let term = Term::new(config.bounds, sent, ctx.now, left, Span::ZERO);
@@ -295,7 +295,7 @@ impl Held {
     pub fn on_timer(&mut self, config: &Config, ctx: &mut Context, timer: Timer) {
         match timer {
             Timer::Renew => self.renew_by_itself(config, ctx),
-            Timer::Asked => self.asked_in_vain(config, ctx),
+            Timer::Patience => self.out_of_patience(config, ctx),
             Timer::Entry => self.entry_due(config, ctx),
             Timer::Jeopardy => self.come_into_jeopardy(ctx),
             Timer::Verify => {

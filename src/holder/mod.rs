@@ -46,7 +46,7 @@ use crate::time::{Instant, Span};
 
 use acquiring::Acquiring;
 use context::Context;
-use held::{Held, Verdict};
+use held::{HeldLease, Verdict};
 use parting::Parting;
 use releasing::Releasing;
 use strays::Strays;
@@ -66,7 +66,7 @@ enum Phase {
     /// Made, not started.
     New(Goal),
     Acquiring(Acquiring),
-    Held(Box<Held>),
+    Held(Box<HeldLease>),
     Releasing(Releasing),
     Parting(Parting),
     /// How it ended, and in a word why.

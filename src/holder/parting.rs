@@ -10,7 +10,7 @@ use super::config::Config;
 use super::context::Context;
 use super::errand::Errand;
 use super::event::{Done, Event, Failure, LossReason, Successor};
-use super::held::Held;
+use super::held::HeldLease;
 use super::state::State;
 use super::tickets::{Ticket, Tickets};
 use super::timers::Timer;
@@ -21,7 +21,7 @@ pub(super) struct Parting {
     errand: Errand,
     way: Way,
     ticket: Ticket,
-    pub held: Box<Held>,
+    pub held: Box<HeldLease>,
     /// Who wants it released if it comes back.
     release: Tickets,
 }
@@ -103,7 +103,7 @@ impl Parting {
     pub fn start(
         config: &Config,
         ctx: &mut Context,
-        mut held: Box<Held>,
+        mut held: Box<HeldLease>,
         ticket: Ticket,
         way: Way,
     ) -> Self {
@@ -189,7 +189,7 @@ impl Parting {
         mut self,
         ctx: &mut Context,
         failure: Failure,
-    ) -> Result<(Box<Held>, Tickets), LossReason> {
+    ) -> Result<(Box<HeldLease>, Tickets), LossReason> {
         self.errand.abandon(ctx);
         ctx.timers.stop(Timer::Attempt);
         ctx.emit(Event::Settled(self.ticket, Err(failure)));
@@ -236,7 +236,7 @@ impl Parting {
         self.fail(ctx, failure, LossReason::NotHolder(Ended::Unknown));
     }
 
-    fn lose(ctx: &mut Context, held: Held, release: Tickets, reason: LossReason) {
+    fn lose(ctx: &mut Context, held: HeldLease, release: Tickets, reason: LossReason) {
         ctx.emit(Event::Lost(reason));
         let why = super::lost(reason.name());
         held.end(ctx, &why);

@@ -9,7 +9,7 @@ use super::config::Config;
 use super::context::Context;
 use super::errand::Errand;
 use super::event::{Done, Event, Release};
-use super::held::Held;
+use super::held::HeldLease;
 use super::tickets::{Ticket, Tickets};
 use super::timers::Timer;
 
@@ -22,7 +22,7 @@ pub(super) struct Releasing {
 }
 
 impl Releasing {
-    pub fn start(config: &Config, ctx: &mut Context, held: Held, tickets: Tickets) -> Self {
+    pub fn start(config: &Config, ctx: &mut Context, held: HeldLease, tickets: Tickets) -> Self {
         let credential = held.credential();
         held.end(ctx, &super::lost("released"));
         let errand = Errand::start(config, ctx, Operation::Release(credential));

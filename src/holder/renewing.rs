@@ -8,7 +8,7 @@ use super::attempts::Attempts;
 use super::config::{Config, Schedule};
 use super::context::Context;
 use super::event::{Done, Event, Failure, LossReason};
-use super::held::{Held, Verdict, Word};
+use super::held::{HeldLease, Verdict, Word};
 use super::pace::{MAX_TRIES, Pace};
 use super::term::Term;
 use super::tickets::{Ticket, Tickets};
@@ -76,7 +76,7 @@ impl Renewing {
     }
 }
 
-impl Held {
+impl HeldLease {
     fn pace(&self, ctx: &Context) -> Pace {
         Pace::new(self.term, self.told, ctx.round_trip)
     }
@@ -189,13 +189,13 @@ impl Held {
             return;
         }
         if let Some(free) = self.crowded_until(ctx) {
-            return ctx.timers.set(Timer::Asked, free);
+            return ctx.timers.set(Timer::Patience, free);
         }
         let id = self.send_renewal(config, ctx);
         let tickets = core::mem::take(&mut self.renewing.next);
         self.renewing.asked = Some((id, tickets));
         let patience = ctx.round_trip.budget(config.op_timeout);
-        ctx.timers.set(Timer::Asked, ctx.now + patience);
+        ctx.timers.set(Timer::Patience, ctx.now + patience);
         match self.renewing.schedule {
             // Its answer does as well as that of one that is planned meanwhile.
             Some(_) => {
@@ -212,13 +212,13 @@ impl Held {
     }
 
     /// Whoever asked for a renewal waits no longer for its answer; it still counts when it comes.
-    pub(super) fn asked_in_vain(&mut self, config: &Config, ctx: &mut Context) {
+    pub(super) fn out_of_patience(&mut self, config: &Config, ctx: &mut Context) {
         let failure = Failure::unavailable("no-answer", None);
         self.settle_asked(config, ctx, Err(failure));
     }
 
     fn settle_asked(&mut self, config: &Config, ctx: &mut Context, outcome: Result<Done, Failure>) {
-        ctx.timers.stop(Timer::Asked);
+        ctx.timers.stop(Timer::Patience);
         if let Some((_, tickets)) = self.renewing.asked.take() {
             tickets.settle(ctx, &outcome);
         }
@@ -237,7 +237,7 @@ impl Held {
         };
         let unreadable = !matches!(response, Response::Refused(_));
         match self.read(response) {
-            Ok(Word::Held(left, wanted)) => {
+            Ok(Word::Stays(left, wanted)) => {
                 self.want(ctx, wanted);
                 ctx.round_trip.learn(ctx.now.since(sent));
                 // What comes after the end revives nothing.

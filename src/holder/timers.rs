@@ -14,7 +14,7 @@ pub enum Timer {
     /// The next renewal is due.
     Renew,
     /// Whoever asked for a renewal has waited for its answer long enough.
-    Asked,
+    Patience,
     /// A verification's next attempt is due, or its end.
     Verify,
     /// The next attempt at changing an entry is due, or its end.
@@ -37,7 +37,7 @@ impl Timers {
         Timer::GiveUp,
         Timer::Jeopardy,
         Timer::Renew,
-        Timer::Asked,
+        Timer::Patience,
         Timer::Verify,
         Timer::Entry,
         Timer::Attempt,

@@ -3,7 +3,7 @@
 import type { WireResponse } from "../lease/backend.js";
 import { type BodyFault, readText } from "./body.js";
 import { crossOrigin } from "./cross-origin.js";
-import { guarded, type wasm } from "./instance.js";
+import { inWasm, type wasm } from "./instance.js";
 import type { LayoutInForce } from "./layout.js";
 import { answer, json, methodNotAllowed, refused } from "./reply.js";
 
@@ -27,7 +27,7 @@ export async function face(request: Request, behind: Behind): Promise<Response> 
   tellFaults(behind.door);
   return crossOrigin(
     request,
-    (origin) => guarded(() => behind.door.allows(origin)),
+    (origin) => inWasm(() => behind.door.allows(origin)),
     () => route(request, behind),
   );
 }
@@ -38,7 +38,7 @@ const told = new WeakSet<wasm.Door>();
 function tellFaults(door: wasm.Door): void {
   if (!told.has(door)) {
     told.add(door);
-    for (const fault of guarded(() => door.faults())) {
+    for (const fault of inWasm(() => door.faults())) {
       console.error(`leasehold: ${fault}`);
     }
   }
@@ -51,7 +51,7 @@ async function route(request: Request, behind: Behind): Promise<Response> {
   }
   const operation = pathname.startsWith("/v1/") ? pathname.slice("/v1/".length) : "";
   const isOperators = operation === "layout";
-  if (!isOperators && !guarded(() => behind.door.knows(operation))) {
+  if (!isOperators && !inWasm(() => behind.door.knows(operation))) {
     return json(404, refused("INVALID", "not-found", "There is nothing at this path."));
   }
   if (request.method !== "POST") {
@@ -67,7 +67,7 @@ async function route(request: Request, behind: Behind): Promise<Response> {
 async function operate(request: Request, operation: string, behind: Behind): Promise<Response> {
   const bearer = bearerOf(request);
   // Before the body is looked at: strangers get no work done.
-  const stranger = guarded(() => behind.door.denial(bearer, operation));
+  const stranger = inWasm(() => behind.door.denial(bearer, operation));
   if (stranger !== undefined) {
     return answer(JSON.parse(stranger));
   }
@@ -75,7 +75,7 @@ async function operate(request: Request, operation: string, behind: Behind): Pro
   if (typeof body === "string") {
     return unreadable(body);
   }
-  const admitted = guarded(() => behind.door.admit(bearer, operation, body.text));
+  const admitted = inWasm(() => behind.door.admit(bearer, operation, body.text));
   if (typeof admitted === "string") {
     return answer(JSON.parse(admitted));
   }
@@ -130,14 +130,14 @@ function bearerOf(request: Request): string {
 
 function isOperator(request: Request, { door }: Behind): boolean {
   const bearer = bearerOf(request);
-  return guarded(() => door.isOperator(bearer));
+  return inWasm(() => door.isOperator(bearer));
 }
 
 /** That the Worker runs; to its operator, what is wrong with its variables and the layout too. */
 async function health(request: Request, behind: Behind): Promise<Response> {
   const details = isOperator(request, behind)
     ? {
-        faults: guarded(() => behind.door.faults()),
+        faults: inWasm(() => behind.door.faults()),
         layout: await behind.layout().catch(() => undefined),
       }
     : {};

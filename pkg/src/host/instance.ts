@@ -18,7 +18,7 @@ export function currentGeneration(): number {
 }
 
 /** Runs wasm code, and begins a new instance if it traps: the next call finds a sound one. */
-export function guarded<T>(run: () => T): T {
+export function inWasm<T>(run: () => T): T {
   const before = generation;
   try {
     return run();
@@ -66,7 +66,7 @@ export function door(env: unknown): Door {
   const variables = [LEASEHOLD_TOKENS, LEASEHOLD_OPERATOR_TOKEN, LEASEHOLD_ORIGINS];
   const isSame = (value: unknown, index: number) => value === opened.variables[index];
   if (opened?.generation !== generation || !variables.every(isSame)) {
-    const made = guarded(() => new Door(variables[0], variables[1], variables[2]));
+    const made = inWasm(() => new Door(variables[0], variables[1], variables[2]));
     opened = { variables, generation, door: made };
   }
   return opened.door;

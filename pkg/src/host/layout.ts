@@ -2,7 +2,7 @@
 
 import { type LeaseNamespace, narrowed } from "../backends/routing.js";
 import type { WireResponse } from "../lease/backend.js";
-import { guarded, wasm } from "./instance.js";
+import { inWasm, wasm } from "./instance.js";
 
 /** What a Worker may set, by variables of these names or in code. */
 export interface LayoutSettings {
@@ -35,7 +35,7 @@ export function layoutSetting(env: unknown, otherwise: LayoutSettings): Setting 
   const { LEASEHOLD_SHARDS, LEASEHOLD_JURISDICTION } = Object(env);
   const shards = String(LEASEHOLD_SHARDS ?? otherwise.shards ?? "key");
   const jurisdiction = String(LEASEHOLD_JURISDICTION ?? otherwise.jurisdiction ?? "");
-  return JSON.parse(guarded(() => wasm.layout(shards, jurisdiction)));
+  return JSON.parse(inWasm(() => wasm.layout(shards, jurisdiction)));
 }
 
 interface Id {
@@ -45,7 +45,7 @@ interface Id {
 
 /** The binding of a Worker to the namespace that one of its objects is in. */
 export function ownNamespace(env: unknown, layout: string, id: Id): LeaseNamespace | undefined {
-  const jurisdictions = [undefined, guarded(() => wasm.jurisdictionOf(layout))];
+  const jurisdictions = [undefined, inWasm(() => wasm.jurisdictionOf(layout))];
   return Object.values(Object(env))
     .filter(isNamespace)
     .find((namespace) =>

@@ -11,7 +11,7 @@
 import { DurableObject } from "cloudflare:workers";
 import { narrowed } from "../backends/routing.js";
 import type { WireResponse } from "../lease/backend.js";
-import { currentGeneration, door, guarded, textOf, wasm } from "./instance.js";
+import { currentGeneration, door, inWasm, textOf, wasm } from "./instance.js";
 import {
   type LayoutInForce,
   type LayoutSettings,
@@ -200,7 +200,7 @@ export class LeaseHost<Env = unknown> extends DurableObject<Env> {
   #within<T>(run: (object: wasm.LeaseObject, now: number) => T): T {
     this.#noticeReplacement();
     try {
-      return guarded(() => {
+      return inWasm(() => {
         const { layout, refused } = this.#setting;
         if (layout === undefined) {
           throw new Error(refused.message);

@@ -12,7 +12,7 @@ import { WorkerEntrypoint } from "cloudflare:workers";
 import { type LeaseNamespace, Router } from "../backends/routing.js";
 import type { WireResponse } from "../lease/backend.js";
 import { face } from "./face.js";
-import { door, guarded, textOf, wasm } from "./instance.js";
+import { door, inWasm, textOf, wasm } from "./instance.js";
 import { type LayoutInForce, layoutSetting } from "./layout.js";
 import { LeaseHost as Host } from "./lease-host.js";
 import { refused } from "./reply.js";
@@ -49,8 +49,8 @@ export class LeaseHost extends Host<Env> {
 }
 
 const layouts = {
-  objectName: (layout: string, key: string) => guarded(() => wasm.objectName(layout, key)),
-  jurisdictionOf: (layout: string) => guarded(() => wasm.jurisdictionOf(layout)),
+  objectName: (layout: string, key: string) => inWasm(() => wasm.objectName(layout, key)),
+  jurisdictionOf: (layout: string) => inWasm(() => wasm.jurisdictionOf(layout)),
 };
 
 /** The Worker. */
@@ -87,14 +87,14 @@ export default class LeaseWorker extends WorkerEntrypoint<Env> {
   async #list(list: unknown): Promise<WireResponse> {
     return this.#route((router) =>
       router.askBy(async (layout) => {
-        const names = guarded(() => wasm.shardNames(layout));
+        const names = inWasm(() => wasm.shardNames(layout));
         if (names.length === 0) {
           return UNLISTED;
         }
         const pages = await Promise.all(
           names.map(async (name) => textOf(await router.stub(layout, name).call(list))),
         );
-        return JSON.parse(guarded(() => wasm.mergeLists(pages)) ?? "");
+        return JSON.parse(inWasm(() => wasm.mergeLists(pages)) ?? "");
       }),
     );
   }

@@ -123,9 +123,9 @@ function empty(): State {
   return { fence: 0n, lease: null, op: null, holder: null, ttlMs: null, expires: null, past: "" };
 }
 
-/** The last sixteen lines, as the product's object keeps them. */
+/** The last 64 lines: as many ops as the product's object keeps. */
 function keep(past: string, line: string): string {
-  return (past + line).split("\n").slice(-17).join("\n");
+  return (past + line).split("\n").slice(-65).join("\n");
 }
 
 interface Env {

@@ -4,6 +4,7 @@
 //! table; what is made of it afterwards takes the values it needs, each from where it stands. That
 //! costs a fraction of the code that a reader of its own for each record does in wasm.
 
+mod asking;
 mod merge;
 mod record;
 mod request;

@@ -3,8 +3,8 @@
 use alloc::borrow::Cow;
 use alloc::string::String;
 
+use super::asking::{fence, id};
 use super::record::Record;
-use super::request::{fence, id};
 use super::schema::{FieldSchema, Kind, optional};
 use super::state::{self, KEY_STATE, key_state, list};
 use crate::fence::Fence;

@@ -13,12 +13,12 @@ import {
 } from "../lease/arguments.js";
 import { argument, having, optionsOf, type Table } from "../lease/check.js";
 import type { LeaseClient } from "../lease/client.js";
-import { invalid, LeaseError } from "../lease/errors.js";
+import { invalid, LeaseError, type LeaseErrorCode } from "../lease/errors.js";
 import type { Json } from "../lease/json.js";
 import type { KeyState } from "../lease/key-state.js";
 import type { Lease } from "../lease/lease.js";
 import type { ReleaseResult } from "../lease/state.js";
-import type { CallLimits } from "../lease/waiting.js";
+import { type CallLimits, FirstAbort } from "../lease/waiting.js";
 
 /** What is used of a client. */
 export type Elector = Pick<LeaseClient, "acquire" | "inspect" | "watch">;
@@ -51,6 +51,7 @@ export class Election<T extends Json = Json> {
   readonly #terms: ElectionOptions;
   #lease: Lease | undefined;
   #isCampaigning = false;
+  #resigned = new AbortController();
 
   /** @internal */
   constructor(leases: Elector, name: string, options: ElectionOptions | undefined) {
@@ -61,29 +62,22 @@ export class Election<T extends Json = Json> {
 
   /**
    * Waits, however long it takes, until this candidate leads and has proclaimed its value. Whoever
-   * campaigns first is first in line. A candidate that leads already proclaims the value.
+   * campaigns first is first in line. A candidate that leads already proclaims the value; if it turns
+   * out to have lost its leadership, it campaigns anew.
    *
    * @param value - 4 096 bytes as JSON at most.
    * @returns The leadership: lost when its signal aborts, and never shared with another leader.
-   * @throws LeaseError `UNAVAILABLE`, `DENIED`, `INVALID`; or the reason of `options.signal`, which
-   * ends the campaign, not the leadership.
+   * @throws LeaseError `UNAVAILABLE`, `DENIED`, `INVALID`; `LOST`, reason `released`, if `resign` was
+   * called meanwhile; or the reason of `options.signal`, which ends the campaign, not the leadership.
    */
   async campaign(value: T, options?: Pick<CallLimits, "signal">): Promise<Lease> {
     argument("value", VALUE, value);
-    const limits = optionsOf(CAMPAIGN, options);
-    if (this.#lease?.held) {
-      await this.#lease.setEntry(ENTRY, value, limits);
-      return this.#lease;
-    }
-    if (this.#isCampaigning) {
-      throw invalid("campaign", "is under way already: end it by its signal first");
-    }
-    this.#isCampaigning = true;
+    const { signal } = optionsOf(CAMPAIGN, options);
+    const ended = new FirstAbort(signal, this.#resigned.signal);
     try {
-      this.#lease = await this.#win(value, limits);
-      return this.#lease;
+      return (await this.#led(value, ended.signal)) ?? (await this.#win(value, ended.signal));
     } finally {
-      this.#isCampaigning = false;
+      ended.stop();
     }
   }
 
@@ -120,29 +114,63 @@ export class Election<T extends Json = Json> {
     await this.#lease.setEntry(ENTRY, value, options);
   }
 
-  /** Gives the leadership up: the next in line leads at once. Never rejects for what the host does. */
+  /**
+   * Gives the leadership up: the next in line leads at once. Ends a campaign that is under way, too.
+   * Never rejects for what the host does.
+   */
   async resign(options?: CallLimits): Promise<ReleaseResult> {
+    const text = `The campaign for ${JSON.stringify(this.#name)} has ended: the candidate resigned.`;
+    this.#resigned.abort(new LeaseError("LOST", text, { key: this.#name, reason: "released" }));
+    this.#resigned = new AbortController();
     return (await this.#lease?.release(options)) ?? { released: false, reason: "not-held" };
   }
 
-  async #win(value: T, limits: Pick<CallLimits, "signal">): Promise<Lease> {
-    for (;;) {
-      let lease: Lease | undefined;
-      try {
-        lease = await this.#leases.acquire(this.#name, {
-          ...this.#terms,
-          ...limits,
-          waitMs: LONGEST_WAIT_MS, // Then it begins another.
-        });
-        await lease.setEntry(ENTRY, value, limits);
-        return lease;
-      } catch (error) {
-        lease?.release();
-        const goesOn = LeaseError.is(error) && (error.code === "TIMEOUT" || error.code === "LOST");
-        if (!goesOn) throw error;
-      }
+  /** The leadership, if it is held and has the new value. */
+  async #led(value: T, signal: AbortSignal): Promise<Lease | undefined> {
+    const lease = this.#lease;
+    if (!lease?.held) return undefined;
+    try {
+      await lease.setEntry(ENTRY, value, { signal });
+      return lease;
+    } catch (error) {
+      if (signal.aborted || !isOf(error, "LOST")) throw error;
+      return undefined;
     }
   }
+
+  async #win(value: T, signal: AbortSignal): Promise<Lease> {
+    if (this.#isCampaigning) {
+      throw invalid("campaign", "is under way already: end it by its signal first");
+    }
+    this.#isCampaigning = true;
+    try {
+      for (;;) {
+        this.#lease = await this.#attempt(value, signal);
+        if (this.#lease !== undefined) return this.#lease;
+      }
+    } finally {
+      this.#isCampaigning = false;
+    }
+  }
+
+  /** The leadership; nothing if the wait ran out, or it was lost before its value was told. */
+  async #attempt(value: T, signal: AbortSignal): Promise<Lease | undefined> {
+    const waitMs = LONGEST_WAIT_MS;
+    let lease: Lease | undefined;
+    try {
+      lease = await this.#leases.acquire(this.#name, { ...this.#terms, signal, waitMs });
+      await lease.setEntry(ENTRY, value, { signal });
+      return lease;
+    } catch (error) {
+      lease?.release();
+      if (signal.aborted || !isOf(error, "TIMEOUT", "LOST")) throw error;
+      return undefined;
+    }
+  }
+}
+
+function isOf(error: unknown, ...codes: readonly LeaseErrorCode[]): boolean {
+  return LeaseError.is(error) && codes.includes(error.code);
 }
 
 /** The election of this name: the key of the leader's lease. */

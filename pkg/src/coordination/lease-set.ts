@@ -7,7 +7,7 @@ import { invalid, toLeaseError } from "../lease/errors.js";
 import type { Lease } from "../lease/lease.js";
 import { NO_ANSWER } from "../lease/questions.js";
 import { type Released, released } from "../lease/released.js";
-import { type CallLimits, onAbort } from "../lease/waiting.js";
+import { type CallLimits, FirstAbort } from "../lease/waiting.js";
 
 /** The most keys that one call acquires: each costs a round trip, one after the other. */
 const MAX_KEYS = 64;
@@ -118,9 +118,7 @@ export async function acquireAll(
   const begun = clock.monotonic();
   const { waitMs, timeoutMs = usualTimeoutMs(waitMs) } = options;
   const leases: Lease[] = [];
-  const ended = new AbortController();
-  const end = (reason: unknown) => ended.abort(reason);
-  const stops = [onAbort(options.signal, end)];
+  const ended = new FirstAbort(options.signal);
   try {
     for (const key of inOrder(keys)) {
       const left = (ms: number) => Math.ceil(ms - (clock.monotonic() - begun));
@@ -133,7 +131,7 @@ export async function acquireAll(
         signal: ended.signal,
       });
       leases.push(lease);
-      stops.push(onAbort(lease.signal, end));
+      ended.add(lease.signal);
     }
     const set = new LeaseSet(leases);
     set.check();
@@ -144,7 +142,7 @@ export async function acquireAll(
     }
     throw error;
   } finally {
-    for (const stop of stops) stop();
+    ended.stop();
   }
 }
 

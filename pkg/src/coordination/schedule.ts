@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { KEY, RUN_ONCE, type RunOnceOptions } from "../lease/arguments.js";
+import { RUN_ONCE, type RunOnceOptions } from "../lease/arguments.js";
 import {
   argument,
   type Check,
@@ -13,6 +13,7 @@ import {
   optionsOf,
   required,
   type Table,
+  text,
 } from "../lease/check.js";
 import type { LeaseClient } from "../lease/client.js";
 import { invalid, LeaseError } from "../lease/errors.js";
@@ -63,6 +64,8 @@ const SCHEDULE: Table<ScheduleOptions> = {
   everyMs: required(millis(1_000, 15 * DAY_MS)),
   offsetMs: millis(0, 15 * DAY_MS),
 };
+/** With the slot it is a key. */
+const NAME = text(480);
 const RUNNER = having("a LeaseClient", "runOnce");
 
 /**
@@ -70,7 +73,7 @@ const RUNNER = having("a LeaseClient", "runOnce");
  * the timer fires. The planned time, its slot, is `at` rounded to `everyMs`, so that instances agree
  * on it whose clocks differ by less than half of that.
  *
- * @param name - Of the schedule: with the slot, the key of the lease, `name@2026-11-30T06:00:00.000Z`.
+ * @param name - Of the schedule, 1 to 480 bytes: with the slot, the key of the lease, `name@2026-11-30T06:00:00.000Z`.
  * @returns Whether it ran here; if not, why.
  * @throws What `fn` threw, in which case the next instance that asks, or waits, runs it; LeaseError
  * `INVALID` for a bad argument, and for a time that is further ahead than half of `everyMs`; what
@@ -83,7 +86,7 @@ export async function onSchedule<T>(
   fn: (lease: Lease, slot: Date) => T | Promise<T>,
 ): Promise<Firing<T>> {
   argument("leases", RUNNER, leases);
-  argument("name", KEY, name);
+  argument("name", NAME, name);
   argument("fn", callback, fn);
   const { at, everyMs, offsetMs = 0, ...acquire } = optionsOf(SCHEDULE, options);
   const slotMs = Math.round((at - offsetMs) / everyMs) * everyMs + offsetMs;
@@ -93,19 +96,22 @@ export async function onSchedule<T>(
     throw invalid("at", "must not be further ahead of this machine's clock than half of everyMs");
   }
   const keptMs = Math.max(everyMs, LEAST_KEPT_MS);
-  if (now >= slotMs + keptMs - everyMs / 2) {
-    return { slot, ran: false, skipped: "late" };
-  }
+  const late: Firing<T> = { slot, ran: false, skipped: "late" };
+  const isLate = () => Date.now() >= slotMs + keptMs - everyMs / 2;
+  if (isLate()) return late;
   const keepMs = keptMs + Math.max(slotMs - now, 0);
+  const tooLate = new Error("The mark may have ended while the lease was asked for.");
   let begun = false;
   let firing: Firing<T> = { slot, ran: false, skipped: "done" };
   try {
     await leases.runOnce(`${name}@${slot.toISOString()}`, { ...acquire, keepMs }, async (lease) => {
+      if (isLate()) throw tooLate;
       begun = true;
       firing = { slot, ran: true, result: await fn(lease, slot) };
     });
     return firing;
   } catch (error) {
+    if (error === tooLate) return late;
     if (begun || !isBusy(error)) throw error;
     return { slot, ran: false, skipped: "running" };
   }

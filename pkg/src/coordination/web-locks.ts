@@ -151,6 +151,7 @@ export class LockManager {
   /** The lease, or nothing if it was asked for `ifAvailable` and is not. */
   async #lease(use: Use, { mode, ifAvailable, steal, signal }: LockRequest) {
     if (!ifAvailable && !steal) return await use.turns.next(mode, signal);
+    if (ifAvailable && use.turns.isBefore(mode)) return undefined;
     const key = await use.key;
     if (ifAvailable) return await this.#leases.tryAcquire(key, { ...this.#terms, mode });
     const lease = await this.#leases.acquire(key, { ...this.#terms, steal, waitMs: 0 });

@@ -36,6 +36,29 @@ export async function limited<T>(
   }
 }
 
+/** Aborts with the first of several signals, whatever library they are of. */
+export class FirstAbort {
+  readonly #first = new AbortController();
+  readonly #stops: (() => void)[] = [];
+
+  constructor(...signals: readonly (AbortSignal | undefined)[]) {
+    for (const signal of signals) this.add(signal);
+  }
+
+  get signal(): AbortSignal {
+    return this.#first.signal;
+  }
+
+  add(signal: AbortSignal | undefined): void {
+    this.#stops.push(onAbort(signal, (reason) => this.#first.abort(reason)));
+  }
+
+  /** Ends the listening. */
+  stop(): void {
+    for (const stop of this.#stops) stop();
+  }
+}
+
 /**
  * Calls back with the signal's reason when it aborts, or at once if it has.
  *

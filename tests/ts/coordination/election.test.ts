@@ -103,6 +103,57 @@ describe("election", () => {
     await within(clock, 60, bob.campaign("bob"));
   });
 
+  test("a candidate that has lost the leadership without knowing it campaigns anew", async () => {
+    const { clock, client, rival } = bench();
+    const ada = election<string>(client, NAME);
+    const first = await within(clock, 60, ada.campaign("one"));
+    await within(clock, 20, rival().revoke(NAME));
+    assert.ok(first.held, "it does not know yet");
+    const second = await within(clock, 200, ada.campaign("two"));
+    assert.ok(second.held && second.fence > first.fence);
+    assert.equal((await within(clock, 20, ada.leader()))?.value, "two");
+
+    await within(clock, 20, rival().revoke(NAME));
+    const bob = await within(clock, 60, election<string>(rival(), NAME).campaign("bob"));
+    const waiting = follow(ada.campaign("three"));
+    await clock.advance(1_000);
+    assert.equal(waiting().status, "pending", "behind the new leader");
+    await within(clock, 20, bob.release());
+    await clock.advance(200);
+    assert.equal(waiting().status, "fulfilled");
+  });
+
+  test("who resigns while it campaigns is no candidate any more, however far it has come", async () => {
+    for (let afterMs = 0; afterMs <= 50; afterMs += 5) {
+      const { clock, client, rival } = bench();
+      const ada = election<string>(client, NAME);
+      const campaign = follow(ada.campaign("ada"));
+      await clock.advance(afterMs);
+      const isWon = campaign().status === "fulfilled";
+      const resigned = await within(clock, 20, ada.resign());
+      assert.equal(resigned.released, isWon);
+      const outcome = campaign();
+      if (!isWon) {
+        assert.ok(outcome.status === "rejected", `after ${afterMs} ms`);
+        leaseError("LOST", { key: NAME, reason: "released" })(outcome.reason);
+      }
+      await clock.advance(1_000);
+      assert.equal(await within(clock, 20, rival().inspect(NAME)), undefined);
+      assert.ok((await within(clock, 60, ada.campaign("again"))).held);
+    }
+  });
+
+  test("a leader that resigns while it proclaims by another campaign does not begin anew", async () => {
+    const { clock, client, rival } = bench();
+    const ada = election<string>(client, NAME);
+    await within(clock, 60, ada.campaign("one"));
+    const campaign = follow(ada.campaign("two"));
+    await within(clock, 40, ada.resign());
+    await clock.advance(1_000);
+    assert.equal(campaign().status, "rejected");
+    assert.equal(await within(clock, 20, rival().inspect(NAME)), undefined);
+  });
+
   test("a campaign that lasts for more than a day goes on", async () => {
     const { clock, client, rival } = bench();
     const ada = election<string>(client, NAME, { ttlMs: 3_600_000 });

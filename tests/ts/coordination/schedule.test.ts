@@ -145,6 +145,26 @@ describe("onSchedule", () => {
     }
   });
 
+  test("nor does one whose request is under way when the mark may be gone", async (t) => {
+    const setWall = wallClock(t, SIX);
+    const { clock, client, host, rival } = bench();
+    for (const [everyMs, lateMs] of [
+      [10_000, 55_000],
+      [HOUR, HOUR / 2],
+    ] as const) {
+      const name = `slow-${everyMs}`;
+      setWall(SIX + lateMs - 1_000);
+      host.next("acquire", { toHostMs: 7_000 });
+      const fired = onSchedule(client, name, { at: SIX, everyMs }, assert.fail);
+      follow(fired);
+      await clock.advance(500);
+      setWall(SIX + lateMs + 6_010);
+      assert.deepEqual(await within(clock, 7_000, fired), skipped(SIX, "late"));
+      const key = `${name}@2026-11-30T06:00:00.000Z`;
+      assert.equal(await within(clock, 20, rival().inspect(key)), undefined);
+    }
+  });
+
   test("a bad argument is told before anything is sent", async (t) => {
     wallClock(t, SIX);
     const { client, host } = bench();
@@ -160,10 +180,12 @@ describe("onSchedule", () => {
     await assert.rejects(fire({ offsetMs: -1 }), invalid("offsetMs"));
     await assert.rejects(fire({ keepMs: 60_000 }), invalid("keepMs"));
     await assert.rejects(fire({}, "fn"), invalid("fn"));
-    await assert.rejects(
-      onSchedule(client, "", hourly(SIX), () => {}),
-      invalid("name"),
-    );
+    for (const name of ["", "n".repeat(481), "n".repeat(500), 5]) {
+      await assert.rejects(
+        onSchedule(client, name as string, hourly(SIX), () => {}),
+        invalid("name"),
+      );
+    }
     await assert.rejects(
       onSchedule({} as never, "report", hourly(SIX), () => {}),
       invalid("leases"),

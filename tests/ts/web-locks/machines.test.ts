@@ -108,6 +108,28 @@ describe("Web Locks between machines", () => {
     assert.equal(await within(clock, 60, rival().inspect("a")), undefined);
   });
 
+  test("who asks for what is available does not go before a request that was made earlier", async () => {
+    for (const [before, mode, isNull] of [
+      ["exclusive", "exclusive", true],
+      ["exclusive", "shared", true],
+      ["shared", "exclusive", true],
+      ["shared", "shared", false],
+    ] as const) {
+      const { clock, client, host } = bench();
+      const locks = new LockManager(client);
+      const order: string[] = [];
+      host.next("acquire", { toHostMs: 50 });
+      const first = locks.request("a", { mode: before }, () => order.push("first"));
+      const second = locks.request("a", { mode, ifAvailable: true }, (lock) => {
+        order.push(lock === null ? "null" : "second");
+      });
+      await within(clock, 500, Promise.all([first, second]));
+      assert.deepEqual(order, isNull ? ["null", "first"] : ["second", "first"]);
+      const alone = locks.request("a", { mode, ifAvailable: true }, (lock) => lock !== null);
+      assert.equal(await within(clock, 100, alone), true);
+    }
+  });
+
   test("a request waits on when the longest wait is over", async () => {
     const { clock, client, rival } = bench();
     const held = await within(clock, 20, rival().acquire("a", { ttlMs: 86_400_000 }));

@@ -40,6 +40,11 @@ export class Turns {
     return this.#waiting.map(({ mode }) => mode);
   }
 
+  /** Whether a request waits that one of this mode has to come after. */
+  isBefore(mode: LockMode): boolean {
+    return this.waiting.some((other) => mode === "exclusive" || other === "exclusive");
+  }
+
   /** The lease, in its turn. Rejects with the signal's reason, at once, if that aborts before. */
   async next(mode: LockMode, signal: AbortSignal | undefined): Promise<Lease> {
     let stop = () => {};

@@ -59,7 +59,7 @@ export function testLeases(options?: TestLeasesOptions): TestLeases {
   const others = new LeaseClient(server, { clock });
 
   async function lose(lease: Lease): Promise<void> {
-    await others.revoke(lease.key);
+    await others.revoke(lease.key, { fence: lease.fence });
     lease.verify().catch(() => {});
     await clock.advance(2 * latencyMs);
     if (lease.held) {

@@ -25,6 +25,16 @@ for (const latencyMs of [0, 500]) {
   });
 }
 
+test("lose: others who share the key keep their leases", async () => {
+  const { leases, lose } = testLeases();
+  const options = { mode: "shared" } as const;
+  const [one, other] = [await leases.acquire("a", options), await leases.acquire("a", options)];
+  await lose(one);
+  assert.equal(one.state, "lost");
+  await other.verify();
+  assert.equal(other.state, "held");
+});
+
 test("lose: a holder that no answer reaches learns of it when its term ends", async () => {
   const { leases, clock, host, lose } = testLeases();
   const lease = await leases.acquire("a", { ttlMs: 30_000 });

@@ -52,3 +52,15 @@ test("Redis: several commands are one step, and their replies come back", async 
     await close();
   }
 });
+
+test("Redis: only the server's own word is a refusal", async () => {
+  const lease = { key: "order:42", fence: 7n };
+  for (const reply of [null, false]) {
+    const refused = redisFence(async () => reply).advance(lease);
+    await assert.rejects(refused, { code: "LOST", reason: "fenced-out" });
+  }
+  for (const reply of [undefined, "OK", 1, {}, true]) {
+    const mistaken = redisFence(async () => reply).advance(lease);
+    await assert.rejects(mistaken, { code: "INVALID", reason: "send" });
+  }
+});

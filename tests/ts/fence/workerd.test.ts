@@ -159,10 +159,31 @@ test("a bucket that conflicts for ever, or is out of order, is told", async () =
   const busy: ObjectStore = { get: async () => undefined, put: async () => false };
   const write = new FencedObject(busy, "state").write({ key: "k", fence: 1n }, "text");
   await assert.rejects(write, { code: "UNAVAILABLE", reason: "contended" });
-  const broken = s3Objects({
+  for (const [status, code] of [
+    [503, "UNAVAILABLE"],
+    [301, "UNAVAILABLE"],
+    [401, "DENIED"],
+    [403, "DENIED"],
+  ] as const) {
+    const fetch = async () => new Response("", { status });
+    const broken = s3Objects({ url: "https://b", fetch });
+    const told = { code, message: new RegExp(`\\b${status}\\b`) };
+    await assert.rejects(broken.get("state"), told);
+    await assert.rejects(broken.put("state", "", undefined), told);
+  }
+});
+
+test("a bucket that is not there is told at once", async () => {
+  const asked: string[] = [];
+  const store = s3Objects({
     url: "https://b",
-    fetch: async () => new Response("", { status: 503 }),
+    fetch: async (_url, { method = "" }) => {
+      asked.push(method);
+      return new Response("", { status: 404 });
+    },
   });
-  await assert.rejects(broken.get("state"), /503/);
-  await assert.rejects(broken.put("state", "", undefined), /503/);
+  const write = new FencedObject(store, "state").write({ key: "k", fence: 1n }, "text");
+  await assert.rejects(write, { code: "INVALID", reason: "url" });
+  assert.deepEqual(asked, ["GET", "PUT"]);
+  assert.equal(await store.put("state", "", '"an-etag"'), false, "deleted since it was read");
 });

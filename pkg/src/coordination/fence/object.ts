@@ -10,6 +10,7 @@ import {
   type Table,
   text,
 } from "../../lease/check.js";
+import { systemClock } from "../../lease/clock.js";
 import { invalid, LeaseError } from "../../lease/errors.js";
 import { type Fenced, type FenceRecord, fencedOut, record } from "./fenced.js";
 
@@ -41,6 +42,8 @@ const TEXT: Check = { must: "a string", is: (value) => typeof value === "string"
 
 /** How often a write is tried while others write the same object. */
 const ATTEMPTS = 16;
+/** Between two of them. */
+const LONGEST_PAUSE_MS = 200;
 
 /**
  * An object that belongs to one lease key: it carries the fence that it was written under, and is
@@ -103,6 +106,7 @@ export class FencedObject {
       if (await this.#store.put(this.#name, sealed, found?.etag)) {
         return before?.text;
       }
+      await pause(Math.random() * Math.min(2 ** attempt, LONGEST_PAUSE_MS));
     }
     throw this.#unavailable(ours.key, "contended", "was written by others at every attempt");
   }
@@ -129,6 +133,10 @@ export class FencedObject {
     const message = `The object ${JSON.stringify(this.#name)} ${what}.`;
     return new LeaseError("UNAVAILABLE", message, { key, reason });
   }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((wake) => systemClock.setTimeout(wake, ms));
 }
 
 /** The guard's line, and the text below it if there is one. */
@@ -179,8 +187,9 @@ const S3: Table<S3Options> = {
 };
 const SUCCESS = 200;
 const ABSENT = 404;
-/** Somebody else wrote: the ETag differs, two puts met, the object is gone. */
-const CONFLICTS = [412, 409, ABSENT];
+/** Somebody else wrote: the ETag differs, two puts met. */
+const CONFLICTS = [412, 409];
+const REFUSALS = [401, 403];
 
 /**
  * Objects in S3, or in a service that honours `If-Match` and `If-None-Match` on a put and answers
@@ -198,7 +207,7 @@ export function s3Objects(options: S3Options): ObjectStore {
       }
       const etag = response.headers.get("etag");
       if (response.status !== SUCCESS || etag === null) {
-        throw new Error(`The object store answered ${response.status} to a get.`);
+        throw unserved(response, "get");
       }
       return { text: await response.text(), etag };
     },
@@ -206,10 +215,21 @@ export function s3Objects(options: S3Options): ObjectStore {
       const headers: HeadersInit =
         etag === undefined ? { "if-none-match": "*" } : { "if-match": etag };
       const response = await fetch(address(name), { method: "PUT", headers, body: text });
-      if (!response.ok && !CONFLICTS.includes(response.status)) {
-        throw new Error(`The object store answered ${response.status} to a put.`);
+      const { ok, status } = response;
+      if (status === ABSENT && etag === undefined) {
+        throw invalid("url", "must be that of a bucket: there is none, says the store");
       }
-      return response.ok;
+      // Not there, but it was: somebody has deleted it.
+      if (ok || CONFLICTS.includes(status) || status === ABSENT) return ok;
+      throw unserved(response, "put");
     },
   };
+}
+
+/** The error for an answer that says nothing about the object. */
+function unserved({ status }: Response, asked: string): LeaseError {
+  const text = `The object store answered ${status} to a ${asked}.`;
+  return REFUSALS.includes(status)
+    ? new LeaseError("DENIED", text, { reason: "unauthorized" })
+    : new LeaseError("UNAVAILABLE", text, { reason: "unreachable" });
 }

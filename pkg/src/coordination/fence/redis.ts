@@ -1,4 +1,5 @@
-import { argument, type Check, callback } from "../../lease/check.js";
+import { argument, type Check, callback, kindOf } from "../../lease/check.js";
+import { invalid } from "../../lease/errors.js";
 import { type Fenced, type FenceGuard, fencedOut, record } from "./fenced.js";
 
 /** A guard in Redis, with writes that it checks. */
@@ -52,10 +53,10 @@ export function redisFence(send: (command: readonly string[]) => PromiseLike<unk
     const keys = [`leasehold:guard:{${key}}:${slot}`, ...touched];
     const values = commands.flatMap((command) => [String(command.length), ...command]);
     const replies = await send(["EVAL", SCRIPT, String(keys.length), ...keys, fence, ...values]);
-    if (!Array.isArray(replies)) {
-      throw fencedOut(lease);
-    }
-    return replies;
+    if (Array.isArray(replies)) return replies;
+    // As a client puts that nothing was written.
+    if (replies === null || replies === false) throw fencedOut(lease);
+    throw invalid("send", `must return what the server replies, not ${kindOf(replies)}`);
   };
   return {
     write,

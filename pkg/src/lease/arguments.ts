@@ -147,7 +147,8 @@ export interface AcquireOptions {
   /**
    * Shares the lease that this client has on the key, if it was acquired so, too, under the same
    * holder's name and limit: a lease of one grant for each, and the last to be released gives it
-   * back. Never asks the host then. Whoever uses the same client counts as the same: give unrelated
+   * back. Never asks the host then; `ttlMs`, `maxHoldMs` and `renew`, where they are given, must be those
+   * of the lease that is shared. Whoever uses the same client counts as the same: give unrelated
    * work a client, or a `holder`, of its own.
    */
   readonly reentrant?: boolean;

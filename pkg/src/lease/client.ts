@@ -305,14 +305,17 @@ export class LeaseClient implements AsyncDisposable {
       ...rest
     } = options;
     const { signal, steal, maxHoldMs, timeoutMs } = rest;
-    const terms = { key, holder, ttlMs, limit: limitOf(rest), reentrant };
+    const terms = { key, holder, ttlMs, limit: limitOf(rest), reentrant, renew, maxHoldMs };
     if (reentrant) {
+      if (steal)
+        throw invalid("steal", "can't be given together with reentrant: share it, or take it away");
       const own = [...this.#env.held].find((session) => session.isSharedBy(terms));
-      if (own !== undefined) return own.share();
+      if (own !== undefined) return shared(own, options);
     }
+    const { renew: _, ...given } = terms;
     const machine = holderOf({
-      ...terms,
-      ...{ waitMs, steal, fingerprint, timeoutMs, maxHoldMs },
+      ...given,
+      ...{ waitMs, steal, fingerprint, timeoutMs },
       renews: renew === "auto",
       t1: thousandths(t1),
       t2: thousandths(t2),
@@ -376,6 +379,17 @@ export class LeaseClient implements AsyncDisposable {
   async #asked(question: Question, limits: CallLimits): Promise<WireResponse> {
     return await this.#settled(this.#questions.ask(question, limits));
   }
+}
+
+/** Another lease of a grant, for who asks for nothing that the grant has not. */
+function shared(session: Session, options: AcquireOptions): Lease {
+  const { signal } = options;
+  if (signal?.aborted) throw signal.reason;
+  const name = session.differsIn(options);
+  if (name !== undefined) {
+    throw invalid(name, "must be left out, or be that of the lease which is shared by re-entry");
+  }
+  return session.share();
 }
 
 /** The machine for a lease: `bindings/client/src/settings.rs` has what can be set. */

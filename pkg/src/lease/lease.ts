@@ -19,6 +19,8 @@ import type { Session } from "./session.js";
 import type { LeaseState, ReleaseResult } from "./state.js";
 import type { CallLimits } from "./waiting.js";
 
+const INSPECT = Symbol.for("nodejs.util.inspect.custom");
+
 /** What may be known of a lease by anybody: it opens nothing. */
 export interface LeaseSummary {
   readonly key: string;
@@ -261,6 +263,11 @@ export class Lease extends EventTarget implements AsyncDisposable {
     return { key, fence: String(fence), slot, state, remainingMs: this.remainingMs() };
   }
 
+  /** What Node, Deno and Bun print of it. */
+  [INSPECT](_depth: number, options: object, inspect: (value: object, options: object) => string) {
+    return `Lease ${inspect(this.toJSON(), options)}`;
+  }
+
   /** Releases the lease, unless it was detached or handed over. Never rejects. */
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.state !== "detached") {
@@ -303,5 +310,5 @@ export interface ListenerOptions {
 const REENTERED = Promise.resolve({ released: false, reason: "reentered" });
 
 function refuseClone(): never {
-  throw invalid("lease", "can't be cloned or posted: pass what lease.detach() returns");
+  throw invalid("lease", "can't be copied, cloned or posted: pass what lease.detach() returns");
 }

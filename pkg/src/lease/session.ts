@@ -36,6 +36,8 @@ export interface Terms {
   readonly limit?: number;
   /** Whether the grant may be shared by re-entry. */
   readonly reentrant?: boolean;
+  readonly maxHoldMs?: number | undefined;
+  readonly renew?: "auto" | "manual";
 }
 
 /**
@@ -81,8 +83,10 @@ export class Session {
 
   /** Sends the first attempt. The promise is of the lease. */
   start(): Promise<Lease> {
-    this.#env.open?.add(this);
-    this.#driver.step((machine, ...now) => machine.start(...now));
+    if (!this.#driver.isClosed) {
+      this.#env.open?.add(this);
+      this.#driver.step((machine, ...now) => machine.start(...now));
+    }
     return this.#granted.promise;
   }
 
@@ -159,6 +163,12 @@ export class Session {
     const own = this.#terms;
     const isAlike = own.key === key && own.holder === holder && own.limit === limit;
     return isAlike && own.reentrant === true && this.isTrusted;
+  }
+
+  /** The terms that whoever asks would have it on, and the grant is not. */
+  differsIn(terms: Partial<Terms>): string | undefined {
+    const names = ["ttlMs", "maxHoldMs", "renew"] as const;
+    return names.find((name) => (terms[name] ?? this.#terms[name]) !== this.#terms[name]);
   }
 
   /** Another lease of the grant. */

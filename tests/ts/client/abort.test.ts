@@ -1,6 +1,10 @@
 import assert from "node:assert/strict";
 import { getEventListeners } from "node:events";
 import { test } from "node:test";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+import { LeaseClient } from "leasehold";
+import { memory } from "leasehold/memory";
 import { bench, follow, leaseError, within } from "../support/bench.ts";
 
 const reason = new Error("the caller went away");
@@ -79,6 +83,23 @@ test("a signal that has aborted before sends nothing", async () => {
   await assert.rejects(acquired, reason);
   assert.equal(host.requests.length, 0);
   assert.equal(clock.timers, 0);
+});
+
+test("of calls whose signal has aborted before nothing is kept", async () => {
+  setFlagsFromString("--expose-gc");
+  const collect: () => void = runInNewContext("gc");
+  const client = new LeaseClient(memory());
+  const reasons: WeakRef<Error>[] = [];
+  for (let call = 0; call < 50; call += 1) {
+    const why = new Error("gone");
+    reasons.push(new WeakRef(why));
+    await client.acquire("k", { signal: AbortSignal.abort(why) }).catch(() => {});
+  }
+  await new Promise((wake) => setImmediate(wake));
+  collect();
+  const kept = reasons.filter((each) => each.deref() !== undefined);
+  assert.ok(kept.length <= 2, `${kept.length} of 50`);
+  await client.close();
 });
 
 test("a listener is left on the signal no longer than the wait lasts", async () => {

@@ -177,3 +177,49 @@ test("errors tell the key and no secret", async () => {
     assert.ok(!shown.includes(holder));
   }
 });
+
+test("what is printed of a lease says what it is", async () => {
+  const { clock, client } = bench();
+  const lease = await within(clock, 20, client.acquire("order:42"));
+  const shown = inspect({ lease }, { depth: 9 });
+  for (const part of ["Lease", "order:42", String(lease.fence), "held"]) {
+    assert.ok(shown.includes(part), shown);
+  }
+});
+
+for (const value of [
+  Number.NaN,
+  Number.POSITIVE_INFINITY,
+  () => 1,
+  Symbol("s"),
+  new Map([["a", 1]]),
+  new Set([1]),
+  /a/,
+  Promise.resolve(1),
+  10n,
+]) {
+  test(`${inspect(value)}, which JSON can't say, is INVALID as an entry and as a result`, async () => {
+    const { clock, host, client } = bench();
+    const lease = await within(clock, 20, client.acquire("k"));
+    for (const odd of [value, [value], { nested: { value } }] as never[]) {
+      await assert.rejects(lease.setEntry("e", odd), leaseError("INVALID", { reason: "value" }));
+      const finished = lease.finish({ result: odd, keepMs: 60_000 });
+      await assert.rejects(finished, leaseError("INVALID", { reason: "result" }));
+    }
+    assert.equal(host.requests.length, 1);
+  });
+}
+
+test("what has a JSON of its own, and fields of a class, are taken as JSON says them", async () => {
+  const { clock, client } = bench();
+  const lease = await within(clock, 20, client.acquire("k"));
+  class Point {
+    x = 1;
+    gone = undefined;
+  }
+  const value = { at: new Date(0), point: new Point(), none: {}, list: [] } as never;
+  await within(clock, 20, lease.setEntry("e", value));
+  const [told] = (await within(clock, 20, client.inspect("k")))?.holders ?? [];
+  const expected = { at: "1970-01-01T00:00:00.000Z", point: { x: 1 }, none: {}, list: [] };
+  assert.deepEqual(told?.entries, { e: expected });
+});

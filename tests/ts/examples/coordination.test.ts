@@ -59,6 +59,16 @@ test("a leader that is told to stop is followed at once", async (t) => {
   assert.match(await ben.next(), /^ben leads/);
 });
 
+test("a candidate that is told to stop while it waits ends in order", async (t) => {
+  const { start, operator } = await started(t, "leader", { TERM_MS: "600000" });
+  assert.match(await start("anna").next(), /^anna leads/);
+  const ben = start("ben");
+  while ((await operator.inspect("leader:billing"))?.waiters !== 1) await soon();
+  ben.child.kill("SIGTERM");
+  assert.deepEqual(await once(ben.child, "exit"), [0, null]);
+  while ((await operator.inspect("leader:billing"))?.waiters !== 0) await soon();
+});
+
 test("of several Node processes with one schedule each planned time has one run", async (t) => {
   const { start } = await started(t, "schedule", { EVERY_MS: "1500" });
   const instances = ["anna", "ben", "cyd"].map((name) => start(name));

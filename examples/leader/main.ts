@@ -18,10 +18,20 @@ const ttlMs = Number(process.env.TERM_MS ?? 10_000);
 const leases = new LeaseClient(httpFromEnv(), { holder: name, keepProcessAlive: true });
 const billing = election<string>(leases, "leader:billing", { ttlMs });
 
-process.once("SIGTERM", () => leases.close());
+const stopping = new AbortController();
 
-const leadership = await billing.campaign(`http://${name}.internal`);
-console.log(`${name} leads under fence ${leadership.fence}`);
-leadership.addEventListener("lost", ({ error }) => {
-  console.log(`${name} leads no more: ${error.reason}`);
+process.once("SIGTERM", async () => {
+  stopping.abort();
+  await leases.close();
 });
+
+try {
+  const { signal } = stopping;
+  const leadership = await billing.campaign(`http://${name}.internal`, { signal });
+  console.log(`${name} leads under fence ${leadership.fence}`);
+  leadership.addEventListener("lost", ({ error }) => {
+    console.log(`${name} leads no more: ${error.reason}`);
+  });
+} catch (error) {
+  if (!stopping.signal.aborted) throw error;
+}

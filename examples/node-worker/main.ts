@@ -6,7 +6,7 @@
  */
 
 import { setTimeout as sleep } from "node:timers/promises";
-import { type Lease, LeaseClient } from "leasehold";
+import { type Lease, LeaseClient, LeaseError } from "leasehold";
 import { http } from "leasehold/http";
 
 /** How long a job may take to stop. With the release, less than the platform waits to kill. */
@@ -26,7 +26,12 @@ async function writeReport(lease: Lease): Promise<void> {
 async function work(): Promise<void> {
   const options = { waitMs: 3_600_000, signal: stopping.signal };
   while (!stopping.signal.aborted) {
-    await leases.run("report:daily", options, writeReport);
+    try {
+      await leases.run("report:daily", options, writeReport);
+    } catch (error) {
+      // Another worker had it all the while: go on waiting.
+      if (!LeaseError.is(error) || error.code !== "TIMEOUT") throw error;
+    }
   }
 }
 

@@ -14,8 +14,8 @@ export async function ship(
     );
     return "shipped";
   } catch (error) {
-    if (error instanceof LeaseError && error.code === "TIMEOUT") return "busy";
-    if (error instanceof LeaseError && error.code === "LOST") return "given up";
+    if (LeaseError.is(error) && error.code === "TIMEOUT") return "busy";
+    if (LeaseError.is(error) && error.code === "LOST") return "given up";
     throw error;
   }
 }

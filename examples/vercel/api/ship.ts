@@ -21,7 +21,7 @@ export async function POST(request: Request): Promise<Response> {
     );
     return Response.json({ order, fence: String(fence) });
   } catch (error) {
-    if (!(error instanceof LeaseError)) throw error;
+    if (!LeaseError.is(error)) throw error;
     const isBusy = error.code === "TIMEOUT" || error.code === "LOST";
     return Response.json(
       { code: error.code, reason: error.reason },

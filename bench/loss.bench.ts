@@ -73,7 +73,8 @@ async function leasehold(redis: RedisServer, watch: Watch): Promise<void> {
     watch.tried();
     return fetch(input, init);
   };
-  const leases = new LeaseClient(upstash({ ...endpoint, fetch: counted }));
+  const { url, token } = endpoint;
+  const leases = new LeaseClient(upstash({ url, token, fetch: counted }));
   const lease = await leases.acquire("order:1", { ttlMs: TTL_MS });
   lease.signal.addEventListener("abort", () => watch.heard());
   await watch.fail();

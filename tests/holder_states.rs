@@ -4,8 +4,10 @@ mod common;
 
 use common::holding::*;
 use common::*;
-use leasehold::holder::{Ask, Config, Delivery, Done, Event, Input, Output};
+use leasehold::holder::{Ask, Config, Delivery, Done, ErrorCode, Event, Input, Output};
 use leasehold::id::AttemptId;
+use leasehold::json::Json;
+use leasehold::name::EntryName;
 use leasehold::protocol::{Ended, Operation, Response};
 
 const STATES: [&str; 9] = [
@@ -252,6 +254,42 @@ fn release_gives_back_what_is_held_and_disturbs_nothing_else() {
 fn detach_stops_renewing() {
     // Not even to the renewal under way, which is left to its end.
     table("detach", 5_000, tell(Input::Detach), [NOTHING; 9]);
+}
+
+#[test]
+fn what_is_detached_is_not_held_and_can_only_be_released() {
+    let mut driver = holder("held");
+    driver.input(5_000, Input::Detach);
+    assert!(!driver.is_held());
+    assert_eq!(driver.machine.remaining(at(5_000)), ms(0));
+    assert!(!driver.machine.is_overdue(at(5_000)));
+    let entry = Ask::Entry {
+        name: EntryName::parse("n").expect("a name"),
+        value: None,
+    };
+    let finish = Ask::Finish {
+        result: Json::parse("1").expect("JSON"),
+        keep: ms(60_000),
+    };
+    for ask in [
+        asked(Ask::Renew(None)),
+        asked(Ask::Verify),
+        hand_over(),
+        asked(entry),
+        asked(finish),
+    ] {
+        let text = format!("{ask:?}");
+        let outputs = driver.input(5_000, ask);
+        let [Output::Event(Event::Settled(_, Err(failure)))] = &outputs[..] else {
+            panic!("{text}: {outputs:?}");
+        };
+        assert_eq!(
+            (failure.code, failure.reason.as_ref()),
+            (ErrorCode::Lost, "detached")
+        );
+    }
+    driver.input(5_000, asked(Ask::Release));
+    assert_eq!(driver.sent(is_release), 1);
 }
 
 #[test]

@@ -16,6 +16,9 @@ impl Holder {
             (Phase::Held(_), Ask::Release) => self.release(Tickets::of(ticket)),
             (Phase::Releasing(releasing), Ask::Release) => releasing.join(ticket),
             (Phase::Parting(parting), Ask::Release) => parting.release(ticket),
+            (Phase::Held(held), _) if held.is_detached() => {
+                self.refuse(ticket, lost(State::Detached.name()));
+            }
             (Phase::Held(held), Ask::Renew(ttl)) => match ttl.map(check_ttl) {
                 Some(Err(invalid)) => self.refuse(ticket, Refusal::from(invalid).into()),
                 Some(Ok(_)) | None => held.renew_now(&self.config, &mut self.ctx, ticket, ttl),

@@ -182,9 +182,9 @@ impl HeldLease {
         ctx.timers.set(Timer::End, self.ends());
     }
 
-    /// Tells whoever listens, unless the lease is on its way to another holder.
+    /// Tells whoever listens, unless the lease is on its way to another holder or left to one.
     pub(super) fn tell(&self, ctx: &mut Context, event: Event) {
-        if !self.is_out {
+        if !self.is_out && !self.is_detached {
             ctx.emit(event);
         }
     }
@@ -342,8 +342,9 @@ impl HeldLease {
         }
     }
 
-    /// Renews no more by itself. A renewal under way is left to its end: the lease may have no more
-    /// than the short first term of a waiter without it.
+    /// Leaves the lease to another holder: it is renewed no more, and not held here. A renewal under
+    /// way is left to its end: the lease may have no more than the short first term of a waiter
+    /// without it.
     pub fn detach(&mut self, ctx: &mut Context) {
         self.is_detached = true;
         self.renewing.stop();

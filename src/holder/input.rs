@@ -24,7 +24,8 @@ pub enum Input {
     Wake,
     /// Stop waiting for the grant and take back whatever the host gave meanwhile.
     Cancel,
-    /// Stop renewing; keep the lease until its term ends.
+    /// Leave the lease to whoever claims it: it is not held here any more, and nothing but a release
+    /// can be asked for.
     Detach,
     /// Do this with the lease, and say how it ended with [`super::Event::Settled`].
     Ask(Ticket, Ask),

@@ -162,10 +162,10 @@ impl Holder {
         !self.remaining(now).is_zero()
     }
 
-    /// How long the lease can be trusted from `now` on.
+    /// How long the lease can be trusted from `now` on. Once detached it may be another's.
     pub fn remaining(&self, now: Instant) -> Span {
         match &self.phase {
-            Phase::Held(held) => held.ends().since(self.ctx.now.max(now)),
+            Phase::Held(held) if !held.is_detached() => held.ends().since(self.ctx.now.max(now)),
             _ => Span::ZERO,
         }
     }
@@ -173,7 +173,7 @@ impl Holder {
     /// Whether the lease's usable term has run out at `now` without this machine having been told:
     /// a [`Input::Wake`] would now report the loss.
     pub fn is_overdue(&self, now: Instant) -> bool {
-        matches!(self.phase, Phase::Held(_)) && !self.is_held(now)
+        matches!(&self.phase, Phase::Held(held) if held.ends() <= self.ctx.now.max(now))
     }
 
     fn start(&mut self) {

@@ -7,7 +7,7 @@ pub enum State {
     Acquiring,
     /// It is held.
     Held,
-    /// It is held and not renewed any more: somebody else may carry on with it.
+    /// It is left to whoever carries on with it until its term ends: not held here.
     Detached,
     /// It is on its way back to the host, to a successor, or to its result.
     Releasing,

@@ -111,7 +111,7 @@ impl Holder {
         self.step(monotonic_ms, wall_ms, Input::Cancel)
     }
 
-    /// Stops renewing.
+    /// Leaves the lease to whoever resumes it.
     pub fn detach(&mut self, monotonic_ms: f64, wall_ms: f64) -> String {
         self.step(monotonic_ms, wall_ms, Input::Detach)
     }

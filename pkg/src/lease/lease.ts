@@ -89,7 +89,7 @@ export class Lease extends EventTarget implements AsyncDisposable {
 
   /**
    * Aborts once, at the latest before the term ends, with a `LOST` {@link LeaseError} as its
-   * reason. Not aborted by a release or transfer.
+   * reason. Not aborted by a release, a transfer or, before the term ends, `detach()`.
    */
   get signal(): AbortSignal {
     return this.#session.signal;
@@ -100,7 +100,7 @@ export class Lease extends EventTarget implements AsyncDisposable {
     return !this.#isReturned && this.#session.isHeld;
   }
 
-  /** Where the lease stands now. A detached lease is held until its term ends. */
+  /** Where the lease stands now. A detached lease is not held; it is `lost` when its term has ended. */
   get state(): LeaseState {
     return this.#isReturned ? "released" : this.#session.state;
   }
@@ -243,11 +243,10 @@ export class Lease extends EventTarget implements AsyncDisposable {
   }
 
   /**
-   * Stops renewing and leaves the lease to whoever resumes it. Unless somebody does, it is held
-   * here, and at the host, until its term ends. Disposing of a detached lease does not release it.
-   *
-   * Stop the guarded work before passing the handle on: once somebody has resumed it, this lease is
-   * fenced out, and its clock does not show it; `verify()` would.
+   * Leaves the lease to whoever resumes it. Unless somebody does, the host keeps the key until the
+   * term ends. It is not held here from the call on, so stop the guarded work before: `check()` and
+   * all else throws `LOST`, reason `detached`. Only `release()` still gives it back, if nobody has
+   * resumed it; disposing of it does not.
    *
    * @returns What to resume the lease with. Contains its credential.
    * @throws LeaseError `LOST`.

@@ -15,7 +15,7 @@ import { type CallLimits, limited } from "./waiting.js";
 
 /** What all sessions of a client share. */
 export interface Environment extends DriverEnvironment {
-  /** Sessions with a lease that is held or detached. */
+  /** Sessions with a lease that is held, or detached and not over. */
   readonly held: Set<Session>;
   /** Sessions with something under way, or a lease; nothing where leases belong to requests. */
   readonly open: Set<Session> | undefined;
@@ -194,7 +194,7 @@ export class Session {
   }
 
   get isHeld(): boolean {
-    return this.state === "held" || this.state === "detached";
+    return this.state === "held";
   }
 
   remainingMs(): number {

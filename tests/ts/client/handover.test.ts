@@ -7,6 +7,7 @@ test("a lease travels as JSON and is carried on elsewhere", async () => {
   const { clock, client, rival } = bench();
   const first = await within(clock, 20, client.acquire("k", { ttlMs: 5_000, holder: "step" }));
   const handle = first.detach();
+  assert.equal(first.held, false, "before anybody has resumed it");
   const text = JSON.stringify(handle);
   const other = rival();
   const second = await within(clock, 20, other.resume(JSON.parse(text) as LeaseHandle));
@@ -15,7 +16,6 @@ test("a lease travels as JSON and is carried on elsewhere", async () => {
   assert.ok(second.fence > first.fence);
   await clock.advance(20_000);
   assert.equal(second.held, true);
-  assert.equal(first.held, false);
   assert.notEqual(second.detach().id, handle.id);
   assert.deepEqual(await within(clock, 20, second.release()), { released: true });
 });
@@ -90,8 +90,12 @@ test("a detached lease renews no more and lapses by its term, unless it is resum
   await clock.advance(80);
   lease.detach();
   assert.equal(lease.state, "detached");
-  assert.equal(lease.held, true);
+  assert.equal(lease.held, false);
+  assert.equal(lease.remainingMs(), 0);
+  assert.throws(() => lease.check(), leaseError("LOST", { reason: "detached" }));
+  await assert.rejects(lease.renew(), leaseError("LOST", { reason: "detached" }));
   assert.deepEqual(client.heldLeases, []);
+  assert.equal(lease.signal.aborted, false);
   await clock.advance(880);
   assert.equal(lease.signal.aborted, true);
   assert.equal(host.of("renew").length, 0);

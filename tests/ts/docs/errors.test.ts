@@ -13,8 +13,8 @@ const PLACES = [
   /\breason: "([a-z]+(?:-[a-z]+)*)"/g,
 ];
 
-/** The caller's own abort, which reaches nobody as an error; options' names; how a release ended. */
-const OTHER_WORDS = new Set(["aborted", "operation", "detached"]);
+/** The caller's own abort, which reaches nobody as an error; options' names. */
+const OTHER_WORDS = new Set(["aborted", "operation"]);
 
 async function sources(): Promise<string> {
   const files = await Promise.all(

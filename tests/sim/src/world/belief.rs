@@ -57,7 +57,7 @@ impl World {
     /// A clock was changed: a holder whose time was over, unseen by itself, may believe again.
     pub(super) fn follow_belief(&mut self, client: usize) {
         let believes = |job: &Job| {
-            let may = job.belief.is_none() && job.grant.is_some() && !job.gave_up;
+            let may = job.belief.is_none() && job.grant.is_some();
             may && self.would_believe(client, job, self.now)
         };
         if self.clients[client].job.as_deref().is_some_and(believes)
@@ -85,7 +85,7 @@ impl World {
 
     pub(super) fn update_belief(&mut self, client: usize, job: &mut Job, held: bool) {
         job.checked = self.now;
-        if held && !job.gave_up {
+        if held {
             job.belief.get_or_insert(self.now);
         } else if let Some(belief) = end_belief(self.who(client), job, self.now) {
             self.exclusion.believed(belief);

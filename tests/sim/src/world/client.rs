@@ -62,9 +62,7 @@ pub struct Job {
     pub checked: TrueTime,
     /// Only the timer that was set last counts.
     pub wake_number: u64,
-    /// Whether it has given its lease up or away, on purpose.
-    pub gave_up: bool,
-    /// Whether it renews no more, since somebody may carry on.
+    /// Whether somebody else may carry on with its lease.
     pub is_detached: bool,
     /// Whether it began after the faults had stopped.
     pub clean: bool,
@@ -91,7 +89,6 @@ impl Job {
             belief: None,
             checked: now,
             wake_number: 0,
-            gave_up: false,
             is_detached: false,
             clean,
             gives_back: false,
@@ -279,6 +276,7 @@ impl World {
             }
             Input::Detach => {
                 job.is_detached = true;
+                job.deadline.ending();
                 if let Some(needless) = &mut job.needless {
                     needless.detached();
                 }

@@ -120,7 +120,7 @@ impl World {
         Ok(())
     }
 
-    /// Stops renewing, and perhaps gives the handle away; then it must not go on working.
+    /// Leaves the lease to another, and perhaps gives the handle away.
     fn detach(&mut self, client: usize) -> Verdict {
         self.tell(client, Input::Detach)?;
         let away = self.rng.per_mille(600);
@@ -129,8 +129,6 @@ impl World {
             && away
         {
             let key = job.key;
-            job.gave_up = true;
-            self.exclusion.ended(key, lease, Who::NOBODY, self.now);
             let fence = Some(fence);
             let lease = Credential { lease, fence };
             self.mailbox.push(Handle { key, lease });

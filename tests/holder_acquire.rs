@@ -6,7 +6,7 @@ use common::holding::*;
 use common::*;
 use leasehold::holder::{Delivery, ErrorCode, Event, Grant, Input};
 use leasehold::id::OpId;
-use leasehold::protocol::{Code, Ended, Operation, Response};
+use leasehold::protocol::{Code, Credential, Ended, Operation, Response};
 use leasehold::time::Span;
 
 fn ops(driver: &Driver) -> Vec<OpId> {
@@ -422,7 +422,7 @@ fn taking_back_is_tried_again_and_given_up_in_bounded_time() {
 
 #[test]
 fn resuming_claims_the_lease_under_a_new_id() {
-    let mut driver = Driver::resume(config(10_000), 500);
+    let mut driver = Driver::resume(config(10_000), by_lease(500));
     driver.input(0, Input::Start);
     let claim = transfer(by_lease(500), "a", LEASE, 10_000);
     assert_eq!(driver.last_operation(), &claim);
@@ -439,9 +439,27 @@ fn resuming_claims_the_lease_under_a_new_id() {
 }
 
 #[test]
+fn resuming_believes_no_grant_whose_fence_is_not_above_that_of_the_handle() {
+    let handle = Credential {
+        fence: Some(fence(7)),
+        ..by_lease(500)
+    };
+    for told in [0, 6, 7] {
+        let mut driver = Driver::resume(config(10_000), handle);
+        driver.input(0, Input::Start);
+        driver.answer(20, granted(LEASE, told, 10_000));
+        assert!(!driver.is_held(), "{told}");
+        // It may have been carried out all the same, and is asked for again.
+        driver.run(1_000, |_| Fate::Hang);
+        driver.answer(1_000, replayed(LEASE, 8, 9_000));
+        assert!(driver.is_held(), "{told}");
+    }
+}
+
+#[test]
 fn resuming_what_somebody_else_has_claimed_is_lost() {
     for ended in [Ended::Transferred, Ended::Expired, Ended::Unknown] {
-        let mut driver = Driver::resume(config(10_000), 500);
+        let mut driver = Driver::resume(config(10_000), by_lease(500));
         driver.input(0, Input::Start);
         driver.answer(20, not_holder(ended));
         let failure = driver.failure().expect("failed");

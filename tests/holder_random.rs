@@ -227,7 +227,7 @@ impl Watch {
 
 fn check(config: Config, resume: bool, story: Vec<(u64, Happening)>) {
     let mut driver = if resume {
-        Driver::resume(config, 500)
+        Driver::resume(config, by_lease(500))
     } else {
         Driver::acquire(config)
     };

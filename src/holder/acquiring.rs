@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 
 use crate::fence::Fence;
-use crate::id::{AttemptId, LeaseId};
+use crate::id::AttemptId;
 use crate::protocol::{
     Acquire, Ended, Granted, Operation, Request, Response, Transfer, longest_poll,
 };
@@ -17,7 +17,7 @@ use super::held::HeldLease;
 use super::pause::pause_after;
 use super::term::Term;
 use super::timers::Timer;
-use super::{Goal, TransportFailure};
+use super::{Goal, TransportFailure, parting};
 
 /// The shortest pause between two polls of a host that does not let requests wait.
 const MIN_POLL_GAP: Span = Span::from_millis(100);
@@ -203,7 +203,7 @@ impl Acquiring {
             return Next::Wait;
         };
         match response {
-            Response::Granted(granted) if self.is_ours(config, &granted) => {
+            Response::Granted(granted) if self.is_ours(&granted) => {
                 self.granted(config, ctx, (sent, is_newest), &granted)
             }
             // The host says the same to the newest attempt, or what has come of it since.
@@ -270,17 +270,15 @@ impl Acquiring {
     }
 
     /// Whether a host can have granted this to what was asked.
-    fn is_ours(&self, config: &Config, granted: &Granted) -> bool {
-        Some(granted.lease) == self.proposed()
-            && granted.fence != Fence::NONE
-            && granted.ttl <= config.ttl
-    }
-
-    fn proposed(&self) -> Option<LeaseId> {
+    fn is_ours(&self, granted: &Granted) -> bool {
         match &self.request.operation {
-            Operation::Acquire(acquire) => Some(acquire.lease),
-            Operation::Transfer(transfer) => Some(transfer.lease),
-            _ => None,
+            Operation::Acquire(acquire) => {
+                granted.lease == acquire.lease
+                    && granted.fence != Fence::NONE
+                    && granted.ttl <= acquire.ttl
+            }
+            Operation::Transfer(transfer) => parting::is_granted(transfer, granted),
+            _ => false,
         }
     }
 

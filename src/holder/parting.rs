@@ -64,7 +64,7 @@ impl Way {
                 },
             ) if *about == own => Some(Done::Finished),
             (Self::Transfer(transfer), Response::Granted(granted))
-                if is_ours(transfer, granted) =>
+                if is_granted(transfer, granted) =>
             {
                 Some(Done::Transferred(Successor {
                     holder: transfer.successor.clone(),
@@ -79,7 +79,7 @@ impl Way {
 }
 
 /// Whether this is the grant that the transfer asked for.
-fn is_ours(transfer: &Transfer, granted: &Granted) -> bool {
+pub(super) fn is_granted(transfer: &Transfer, granted: &Granted) -> bool {
     granted.lease == transfer.lease
         && Some(granted.fence) > transfer.credential.fence
         && granted.ttl <= transfer.ttl

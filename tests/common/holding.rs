@@ -5,10 +5,10 @@ use leasehold::holder::{
     Timer, TransportFailure,
 };
 use leasehold::id::AttemptId;
-use leasehold::protocol::{Operation, Response};
+use leasehold::protocol::{Credential, Operation, Response};
 use leasehold::time::{Instant, Span};
 
-use super::{about, at, by_lease, key, lease, ms, name};
+use super::{about, at, key, lease, ms, name};
 
 /// No input may lead to more outputs than this, the outcomes of what was asked for excepted.
 pub const MAX_OUTPUTS: usize = 28;
@@ -84,11 +84,9 @@ impl Driver {
         Self::new(Holder::acquire(config, seed).expect("a sound configuration"))
     }
 
-    /// A new holder that wants to claim the lease with this id.
-    pub fn resume(config: Config, lease_bits: u128) -> Self {
-        Self::new(
-            Holder::resume(config, by_lease(lease_bits), SEED).expect("a sound configuration"),
-        )
+    /// A new holder that wants to claim this lease.
+    pub fn resume(config: Config, lease: Credential) -> Self {
+        Self::new(Holder::resume(config, lease, SEED).expect("a sound configuration"))
     }
 
     /// A holder whose first attempt went out at t = 0.

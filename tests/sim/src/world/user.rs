@@ -7,7 +7,7 @@ use leasehold::time::Span;
 
 use super::client::{Job, Write};
 use super::{Event, Handle, Stage, World};
-use crate::check::{Needless, Verdict, Violation, Who};
+use crate::check::{Needless, Verdict, Violation};
 use crate::fault::Fault;
 
 impl World {

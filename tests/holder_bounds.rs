@@ -4,9 +4,10 @@ mod common;
 
 use common::holding::*;
 use common::*;
-use leasehold::holder::{Ask, Config, Event, Input, LossReason};
+use leasehold::holder::{Ask, Config, ErrorCode, Event, Input, LossReason, Ticket};
 use leasehold::name::Fingerprint;
 use leasehold::protocol::{Acquire, Granted, Limit, Operation, Response};
+use leasehold::time::Instant;
 
 fn most(ttl: u64, max_hold: u64) -> Config {
     Config {
@@ -135,4 +136,32 @@ fn who_waits_is_told_when_it_is_another_number() {
         now += 100;
     }
     assert_eq!(wanted(&driver), [3, 0]);
+}
+
+#[test]
+fn so_many_wait_for_one_answer_and_more_are_refused() {
+    const CALLS: u32 = 3_000;
+    for ask in [Ask::Verify, Ask::Renew(None), Ask::Release] {
+        let mut driver = Driver::held(config(30_000));
+        for ticket in 0..CALLS {
+            driver.input(1_000, Input::Ask(Ticket(ticket), ask.clone()));
+        }
+        let refused = |(_, event): &&(Instant, Event)| {
+            matches!(event, Event::Settled(_, Err(failure))
+                if failure.code == ErrorCode::Unavailable && failure.reason == "too-many-calls")
+        };
+        // One question is under way, and 1,024 wait for the next; of a release there is only one.
+        let waiting = 1_024 + u32::from(ask != Ask::Release);
+        let count = driver.events.iter().filter(refused).count();
+        assert_eq!(count, (CALLS - waiting) as usize, "{ask:?}");
+        // Whoever was not refused is told in the end, too.
+        driver.run(100_000, |_| Fate::Hang);
+        let settled = driver.events.iter().filter_map(|(_, event)| match event {
+            Event::Settled(Ticket(ticket), _) => Some(*ticket),
+            _ => None,
+        });
+        let mut settled: Vec<u32> = settled.collect();
+        settled.sort_unstable();
+        assert_eq!(settled, (0..CALLS).collect::<Vec<_>>(), "{ask:?}");
+    }
 }

@@ -14,8 +14,8 @@ impl Holder {
     pub(super) fn ask(&mut self, ticket: Ticket, ask: Ask) {
         match (&mut self.phase, ask) {
             (Phase::Held(_), Ask::Release) => self.release(Tickets::of(ticket)),
-            (Phase::Releasing(releasing), Ask::Release) => releasing.join(ticket),
-            (Phase::Parting(parting), Ask::Release) => parting.release(ticket),
+            (Phase::Releasing(releasing), Ask::Release) => releasing.join(&mut self.ctx, ticket),
+            (Phase::Parting(parting), Ask::Release) => parting.release(&mut self.ctx, ticket),
             (Phase::Held(held), _) if held.is_detached() => {
                 self.refuse(ticket, lost(State::Detached.name()));
             }

@@ -317,7 +317,7 @@ impl HeldLease {
     /// waits for the next: the one under way may have been answered already.
     pub fn verify(&mut self, config: &Config, ctx: &mut Context, ticket: Ticket) {
         if self.verifying.is_some() {
-            self.verify_next.add(ticket);
+            self.verify_next.add(ctx, ticket);
         } else {
             self.start_verifying(config, ctx, Tickets::of(ticket));
         }

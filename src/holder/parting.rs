@@ -120,8 +120,8 @@ impl Parting {
     }
 
     /// Somebody wants the lease released if it comes back.
-    pub fn release(&mut self, ticket: Ticket) {
-        self.release.add(ticket);
+    pub fn release(&mut self, ctx: &mut Context, ticket: Ticket) {
+        self.release.add(ctx, ticket);
     }
 
     /// Takes an answer. One to a renewal may lengthen the term that the lease comes back to; that it

@@ -35,8 +35,8 @@ impl Releasing {
     }
 
     /// Somebody else wants it released, too.
-    pub fn join(&mut self, ticket: Ticket) {
-        self.tickets.add(ticket);
+    pub fn join(&mut self, ctx: &mut Context, ticket: Ticket) {
+        self.tickets.add(ctx, ticket);
     }
 
     /// Takes an answer. Whether that was the end of it.

@@ -178,7 +178,7 @@ impl HeldLease {
             self.renewing.ttl = ttl;
             self.ask_for(ttl);
         }
-        self.renewing.next.add(ticket);
+        self.renewing.next.add(ctx, ticket);
         self.renew_for_next(config, ctx);
     }
 

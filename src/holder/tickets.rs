@@ -3,7 +3,10 @@
 use alloc::vec::Vec;
 
 use super::context::Context;
-use super::event::{Done, Event, Failure};
+use super::event::{Done, ErrorCode, Event, Failure};
+
+/// The most that wait for one outcome.
+const MOST: usize = 1_024;
 
 /// Names one operation that was asked for. Chosen by the asker, who gets it back with the outcome in
 /// [`Event::Settled`].
@@ -19,7 +22,12 @@ impl Tickets {
         Self(Vec::from([ticket]))
     }
 
-    pub fn add(&mut self, ticket: Ticket) {
+    /// Adds one, or refuses it where too many wait already.
+    pub fn add(&mut self, ctx: &mut Context, ticket: Ticket) {
+        if self.0.len() == MOST {
+            let full = Failure::new(ErrorCode::Unavailable, "too-many-calls");
+            return ctx.emit(Event::Settled(ticket, Err(full)));
+        }
         self.0.push(ticket);
     }
 

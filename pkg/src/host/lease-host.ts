@@ -76,6 +76,8 @@ export class LeaseHost<Env = unknown> extends DurableObject<Env> {
     const { signal } = request;
     const leave = () => this.#leave(parked.ticket, signal.reason);
     signal.addEventListener("abort", leave);
+    // While the body came in, it may have gone.
+    if (signal.aborted) leave();
     try {
       return answer(await parked.answer);
     } finally {

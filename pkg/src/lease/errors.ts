@@ -188,7 +188,11 @@ export function toLeaseError(
   const reason = printable(failure.reason, 80);
   const failed = BackendError.is(about.cause) ? about.cause : undefined;
   const said = printable(message || failed?.message || "", 400);
-  const text = `${sentence(code, about.key, reason)} ${said}`.trimEnd();
+  // What is said of a host's silence says it all.
+  const text =
+    code === "UNAVAILABLE" && said !== ""
+      ? `The lease on ${JSON.stringify(about.key)} (${reason}): ${said}`
+      : `${sentence(code, about.key, reason)} ${said}`.trimEnd();
   // What a backend's failure says is said: its own cause is the next to look at.
   const cause = failed?.cause ?? about.cause;
   return new LeaseError(code, text, {

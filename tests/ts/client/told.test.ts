@@ -162,3 +162,12 @@ for (const [how, onEvent] of [
     }
   });
 }
+
+test("that there was no answer is told in one sentence, with the key and the reason", async () => {
+  const { clock, host, client } = bench();
+  host.always("*", { deliver: 0, answer: "never" });
+  const asked = client.inspect("k", { timeoutMs: 300 });
+  await assert.rejects(within(clock, 300, asked), {
+    message: 'The lease on "k" (no-answer): No answer came in time.',
+  });
+});

@@ -8,7 +8,7 @@ const ROOT = new URL("../../../", import.meta.url);
 
 /** How a word stands in the sources that becomes an error's reason. */
 const PLACES = [
-  /(?:Refusal::new|Failure::new|passing|denied|unreachable|start_over|unanswered|lost)\(\s*(?:[\w:]+,\s*)*"([a-z]+(?:-[a-z]+)*)"/g,
+  /(?:Refusal::new|Self::new|Self::crowded|Failure::new|passing|denied|unreachable|start_over|unanswered|lost)\(\s*(?:[\w:]+,\s*)*"([a-z]+(?:-[a-z]+)*)"/g,
   /\brefused\(\s*"[A-Z]+",\s*"([a-z-]+)"/g,
   /\breason: "([a-z]+(?:-[a-z]+)*)"/g,
 ];

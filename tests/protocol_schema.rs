@@ -28,7 +28,7 @@ fn sample(field: &FieldSchema) -> Value {
         ("ttlMs", _) => json!(1_000),
         ("keepMs", _) => json!(60_000),
         (_, Kind::Flag) => json!(true),
-        (_, Kind::Whole(_)) => json!(7),
+        (_, Kind::Count | Kind::Whole) => json!(7),
         _ => json!("x"),
     }
 }
@@ -95,7 +95,7 @@ fn fits(schema: &Value, kind: &Kind) -> bool {
         Kind::Decimal | Kind::Id | Kind::JsonText | Kind::Name(_) | Kind::Text | Kind::Word(_) => {
             described == Some("string") || schema["const"].is_string() || schema["enum"].is_array()
         }
-        Kind::Version | Kind::Whole(_) => {
+        Kind::Count | Kind::Version | Kind::Whole => {
             described == Some("integer") || schema["const"].is_number()
         }
     }
@@ -189,7 +189,7 @@ fn typed(source: &str, name: &str, record: &[FieldSchema], always: &[&str]) {
             | Kind::Word(_) => {
                 ["string", "Operation", "Outcome"].contains(&kind.as_str()) || kind.contains('"')
             }
-            Kind::Version | Kind::Whole(_) => kind == "number" || kind == "1",
+            Kind::Count | Kind::Version | Kind::Whole => kind == "number" || kind == "1",
         };
         assert!(fits, "{name}.{field}: {kind}");
     }

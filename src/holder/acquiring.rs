@@ -196,15 +196,15 @@ impl Acquiring {
         config: &Config,
         ctx: &mut Context,
         attempt: AttemptId,
-        response: Response,
+        response: &Response,
     ) -> Next {
         let is_newest = self.attempts.is_last(attempt);
         let Some(sent) = self.attempts.answered(attempt) else {
             return Next::Wait;
         };
         match response {
-            Response::Granted(granted) if self.is_ours(&granted) => {
-                self.granted(config, ctx, (sent, is_newest), &granted)
+            Response::Granted(granted) if self.is_ours(granted) => {
+                self.granted(config, ctx, (sent, is_newest), granted)
             }
             // The host says the same to the newest attempt, or what has come of it since.
             _ if !is_newest => {
@@ -215,7 +215,7 @@ impl Acquiring {
                 self.failures = 0;
                 self.queued = false;
                 self.standing = Failure {
-                    holder: held.holder,
+                    holder: held.holder.clone(),
                     retry_after: Some(held.retry_after),
                     ..Failure::new(ErrorCode::Timeout, "held-by-another")
                 };
@@ -232,15 +232,15 @@ impl Acquiring {
             }
             Response::Done(done) => {
                 self.queued = false;
-                Next::Failed(Failure::done(done))
+                Next::Failed(Failure::done(done.clone()))
             }
             Response::Queued { ahead, retry_after } => {
                 self.failures = 0;
                 self.queued = true;
                 self.standing = Failure::new(ErrorCode::Timeout, "queued");
-                ctx.emit(Event::Queued { ahead });
+                ctx.emit(Event::Queued { ahead: *ahead });
                 if ctx.now.since(sent) < MIN_POLL_GAP || !retry_after.is_zero() {
-                    self.back_off(ctx, Some(retry_after.max(MIN_POLL_GAP)));
+                    self.back_off(ctx, Some((*retry_after).max(MIN_POLL_GAP)));
                 } else {
                     self.rest(ctx, Span::ZERO);
                 }

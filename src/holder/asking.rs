@@ -20,7 +20,7 @@ impl Holder {
                 self.refuse(ticket, lost(State::Detached.name()));
             }
             (Phase::Held(held), Ask::Renew(ttl)) => match ttl.map(check_ttl) {
-                Some(Err(invalid)) => self.refuse(ticket, Refusal::from(invalid).into()),
+                Some(Err(invalid)) => self.refuse(ticket, Failure::from(&Refusal::from(invalid))),
                 Some(Ok(_)) | None => held.renew_now(&self.config, &mut self.ctx, ticket, ttl),
             },
             (Phase::Held(held), Ask::Verify) => held.verify(&self.config, &mut self.ctx, ticket),
@@ -32,7 +32,7 @@ impl Holder {
                     ttl,
                 },
             ) => match check_ttl(ttl) {
-                Err(invalid) => self.refuse(ticket, Refusal::from(invalid).into()),
+                Err(invalid) => self.refuse(ticket, Failure::from(&Refusal::from(invalid))),
                 Ok(_) => self.part(ticket, |credential| {
                     Way::Transfer(Transfer {
                         credential,

@@ -97,7 +97,7 @@ impl HeldLease {
         config: &Config,
         ctx: &mut Context,
         attempt: AttemptId,
-        response: Response,
+        response: &Response,
     ) -> Verdict {
         let own = self.credential().fence;
         let Some((errand, _)) = &mut self.entering.running else {
@@ -107,13 +107,13 @@ impl HeldLease {
             return Verdict::NotMine;
         }
         match response {
-            response if !errand.is_settled_by(ctx, &response) => {}
-            Response::Entered { about } if about == own => {
+            response if !errand.is_settled_by(ctx, response) => {}
+            Response::Entered { about } if *about == own => {
                 self.entered(config, ctx, Ok(Done::Entered));
                 return Verdict::Stays;
             }
-            Response::NotHolder { about, ended, .. } if about == own => {
-                return Verdict::Lost(LossReason::NotHolder(ended));
+            Response::NotHolder { about, ended, .. } if *about == own => {
+                return Verdict::Lost(LossReason::NotHolder(*ended));
             }
             Response::Refused(refusal) => {
                 self.entered(config, ctx, Err(refusal.into()));

@@ -228,16 +228,16 @@ impl Failure {
     }
 }
 
-impl From<Refusal> for Failure {
-    fn from(refusal: Refusal) -> Self {
+impl From<&Refusal> for Failure {
+    fn from(refusal: &Refusal) -> Self {
         Self {
             code: match refusal.code {
                 Code::Denied => ErrorCode::Denied,
                 Code::Invalid => ErrorCode::Invalid,
                 Code::Unavailable => ErrorCode::Unavailable,
             },
-            reason: refusal.reason,
-            message: refusal.message,
+            reason: refusal.reason.clone(),
+            message: refusal.message.clone(),
             holder: None,
             retry_after: refusal.retry_after,
             finished: None,

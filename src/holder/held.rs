@@ -191,15 +191,15 @@ impl HeldLease {
 
     /// What the host says of this very grant. An answer about another one, or one that no host can
     /// have given, says nothing.
-    pub(super) fn read(&self, response: Response) -> Result<Word, Failure> {
+    pub(super) fn read(&self, response: &Response) -> Result<Word, Failure> {
         match response {
             Response::Renewed { about, ttl, wanted }
-                if about == Some(self.fence) && ttl <= self.longest =>
+                if *about == Some(self.fence) && *ttl <= self.longest =>
             {
-                Ok(Word::Stays(ttl, wanted))
+                Ok(Word::Stays(*ttl, *wanted))
             }
-            Response::NotHolder { about, ended, .. } if about == Some(self.fence) => {
-                Ok(Word::Ended(ended))
+            Response::NotHolder { about, ended, .. } if *about == Some(self.fence) => {
+                Ok(Word::Ended(*ended))
             }
             Response::Refused(refusal) => Err(refusal.into()),
             _ => Err(Failure::unreadable()),
@@ -212,7 +212,7 @@ impl HeldLease {
         config: &Config,
         ctx: &mut Context,
         attempt: AttemptId,
-        response: Response,
+        response: &Response,
     ) -> Verdict {
         if self.renewing.attempts.awaits(attempt) {
             return self.renewal_answered(config, ctx, attempt, response);
@@ -228,7 +228,7 @@ impl HeldLease {
         config: &Config,
         ctx: &mut Context,
         attempt: AttemptId,
-        response: Response,
+        response: &Response,
     ) -> Verdict {
         let Some((errand, _)) = &mut self.verifying else {
             return Verdict::NotMine;
@@ -236,7 +236,7 @@ impl HeldLease {
         let Some(sent) = errand.answered(attempt) else {
             return Verdict::NotMine;
         };
-        if !errand.is_settled_by(ctx, &response) {
+        if !errand.is_settled_by(ctx, response) {
             ctx.timers.set(Timer::Verify, errand.due());
             return Verdict::Stays;
         }

@@ -124,7 +124,7 @@ impl Holder {
         self.end_term();
         match input {
             Input::Start => self.start(),
-            Input::Answered(attempt, response) => self.answered(attempt, response),
+            Input::Answered(attempt, response) => self.answered(attempt, &response),
             Input::Failed(attempt, failure) => self.failed(attempt, failure),
             Input::Resent(attempt) => self.resent(attempt),
             Input::Wake => {}
@@ -182,9 +182,9 @@ impl Holder {
         }
     }
 
-    fn answered(&mut self, attempt: AttemptId, response: Response) {
+    fn answered(&mut self, attempt: AttemptId, response: &Response) {
         let ctx = &mut self.ctx;
-        if self.strays.answered(ctx, attempt, &response) {
+        if self.strays.answered(ctx, attempt, response) {
             return;
         }
         match &mut self.phase {
@@ -212,14 +212,14 @@ impl Holder {
 
     /// Answers a grant that comes after the end with a release, if it was made to this holder and never
     /// taken up: what becomes of a lease that was held is decided already.
-    fn refuse_life(&mut self, response: Response) {
+    fn refuse_life(&mut self, response: &Response) {
         if let Response::Granted(granted) = response
             && self.ctx.has_proposed(granted.lease)
             && self.held_once != Some(granted.lease)
             && !self.closed
         {
             let op = self.ctx.next_op();
-            let release = Operation::Release(Credential::from(&granted));
+            let release = Operation::Release(Credential::from(granted));
             self.ctx.leave_behind(request(&self.config, op, release));
         }
     }

@@ -131,20 +131,20 @@ impl Parting {
         config: &Config,
         ctx: &mut Context,
         attempt: AttemptId,
-        response: Response,
+        response: &Response,
     ) -> Next {
         if self.errand.answered(attempt).is_none() {
             self.held.answered(config, ctx, attempt, response);
             return Next::Wait;
         }
-        if let Some(done) = self.way.done(&response) {
+        if let Some(done) = self.way.done(response) {
             return Next::Gone(done);
         }
         let own = self.way.credential().fence;
         match response {
-            response if !self.errand.is_settled_by(ctx, &response) => {}
-            Response::NotHolder { about, ended, .. } if about == own => {
-                let reason = LossReason::NotHolder(ended);
+            response if !self.errand.is_settled_by(ctx, response) => {}
+            Response::NotHolder { about, ended, .. } if *about == own => {
+                let reason = LossReason::NotHolder(*ended);
                 return Next::Lost(super::lost(ended.name()), reason);
             }
             // It has not happened, unless an earlier attempt got through and its answer was lost.

@@ -40,15 +40,15 @@ impl Releasing {
     }
 
     /// Takes an answer. Whether that was the end of it.
-    pub fn answered(&mut self, ctx: &mut Context, attempt: AttemptId, response: Response) -> bool {
+    pub fn answered(&mut self, ctx: &mut Context, attempt: AttemptId, response: &Response) -> bool {
         if self.errand.answered(attempt).is_none() {
             return false;
         }
         let outcome = match response {
-            response if !self.errand.is_settled_by(ctx, &response) => None,
-            Response::Released { about } if about == self.fence => Some(Release::Done),
-            Response::NotHolder { about, ended, .. } if about == self.fence => {
-                Some(Release::NotHeld(ended))
+            response if !self.errand.is_settled_by(ctx, response) => None,
+            Response::Released { about } if *about == self.fence => Some(Release::Done),
+            Response::NotHolder { about, ended, .. } if *about == self.fence => {
+                Some(Release::NotHeld(*ended))
             }
             // The host will not do it: the lease is left to its term's end.
             Response::Refused(_) => Some(Release::Unconfirmed),

@@ -230,7 +230,7 @@ impl HeldLease {
         config: &Config,
         ctx: &mut Context,
         attempt: AttemptId,
-        response: Response,
+        response: &Response,
     ) -> Verdict {
         let Some(sent) = self.renewing.attempts.answered(attempt) else {
             return Verdict::NotMine;

@@ -1,5 +1,6 @@
 //! One request to a Redis, from the first command to the response.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -41,7 +42,7 @@ enum Task {
     List(Listing),
     /// A request that no host would accept, and the response to it.
     Refused(String),
-    Request(Attempt),
+    Request(Box<Attempt>),
 }
 
 #[derive(Debug)]
@@ -249,7 +250,8 @@ impl Task {
             Some(Verb::List) => Listing::new(&prefix, &request.list()).map(Self::List),
             verb => {
                 let attempt = verb.and_then(|verb| Attempt::new(&prefix, verb, &request));
-                request.made(attempt).map(Self::Request)
+                let attempt = request.made(attempt)?;
+                Ok(Self::Request(Box::new(attempt)))
             }
         }
     }

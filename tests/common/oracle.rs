@@ -1,6 +1,5 @@
 //! What a record of the protocol is to a reader who knows JSON in general and the tables.
 
-use leasehold::json::MAX_WHOLE;
 use leasehold::protocol::wire::{FieldSchema, Kind};
 use serde_json::Value;
 
@@ -39,9 +38,8 @@ fn is(value: &Value, kind: &Kind) -> bool {
         Kind::Record(schema) => fits(value, schema),
         Kind::Text => text.is_some(),
         Kind::Version => value.as_u64() == Some(1),
-        Kind::Whole(most) => value
-            .as_u64()
-            .is_some_and(|number| number <= *most && number <= MAX_WHOLE),
+        Kind::Count => value.as_u64().is_some_and(|number| number < 1 << 32),
+        Kind::Whole => value.as_u64().is_some_and(|number| number <= 1 << 53),
         Kind::Word(words) => text.is_some_and(|text| words.contains(&text)),
     }
 }

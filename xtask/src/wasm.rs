@@ -173,6 +173,8 @@ impl Binding {
             .arg(&smaller)
             .args(WASM_FEATURES)
             .arg(if self.is_host { "-O3" } else { "-Oz" })
+            // There the stack ends, far below what it ever takes.
+            .arg("--low-memory-unused")
             .args(["--strip-debug", "--strip-producers"])
             .arg("--strip-target-features")
             .quiet()?;

@@ -12,17 +12,17 @@ const SETTINGS: &[FieldSchema] = &[
     // Of a lease that is carried on.
     optional(Field::Lease, Kind::Id),
     optional(Field::Fence, Kind::Decimal),
-    optional(Field::Ttl, Kind::WHOLE),
-    optional(Field::Wait, Kind::WHOLE),
-    optional(Field::Limit, Kind::WHOLE),
+    optional(Field::Ttl, Kind::Whole),
+    optional(Field::Wait, Kind::Whole),
+    optional(Field::Limit, Kind::Whole),
     optional(Field::Steal, Kind::Flag),
     optional(Field::Fingerprint, Kind::Name(128)),
     optional(Field::Renews, Kind::Flag),
     // Thousandths of the term.
-    optional(Field::T1, Kind::WHOLE),
-    optional(Field::T2, Kind::WHOLE),
-    optional(Field::Timeout, Kind::WHOLE),
-    optional(Field::MaxHold, Kind::WHOLE),
+    optional(Field::T1, Kind::Whole),
+    optional(Field::T2, Kind::Whole),
+    optional(Field::Timeout, Kind::Whole),
+    optional(Field::MaxHold, Kind::Whole),
     // From a cryptographic source: what ids of ops and of leases are counted up from.
     optional(Field::Op, Kind::Id),
     optional(Field::ToLease, Kind::Id),
@@ -31,14 +31,14 @@ const SETTINGS: &[FieldSchema] = &[
 /// Something to be done with a lease.
 const ASKED: &[FieldSchema] = &[
     optional(Field::Operation, Kind::Word(Verb::WORDS)),
-    optional(Field::Ttl, Kind::WHOLE),
+    optional(Field::Ttl, Kind::Whole),
     optional(Field::ToHolder, Kind::Name(256)),
     // From a cryptographic source.
     optional(Field::ToLease, Kind::Id),
     optional(Field::Name, Kind::Text),
     optional(Field::Value, Kind::JsonText),
     optional(Field::Result, Kind::JsonText),
-    optional(Field::Keep, Kind::WHOLE),
+    optional(Field::Keep, Kind::Whole),
 ];
 
 /// The machine for a lease that is to be had: acquired, or carried on if it is named.

@@ -73,11 +73,11 @@ pub const REQUEST: &[FieldSchema] = &[
     // Transfer: the successor's lease id.
     optional(Field::ToLease, Kind::Id),
     // Acquire, renew, transfer: the grant's length in milliseconds.
-    optional(Field::Ttl, Kind::WHOLE),
+    optional(Field::Ttl, Kind::Whole),
     // Acquire, watch: how much longer to wait, in milliseconds; absent means zero.
-    optional(Field::Wait, Kind::WHOLE),
+    optional(Field::Wait, Kind::Whole),
     // Acquire: the most holders of the key, itself included; absent means one.
-    optional(Field::Limit, Kind::WHOLE),
+    optional(Field::Limit, Kind::Whole),
     // Acquire: what the id of a running grant does; absent means nothing.
     optional(Field::Repeat, Kind::Word(Repeat::WORDS)),
     // Acquire: end all running grants in its favour.
@@ -89,11 +89,11 @@ pub const REQUEST: &[FieldSchema] = &[
     // Entry: its value, JSON as text; absent means delete.
     optional(Field::Value, Kind::JsonText),
     // Entry: which change this is, rising with every change to the lease's entries.
-    optional(Field::Number, Kind::WHOLE),
+    optional(Field::Number, Kind::Whole),
     // Finish: JSON as text.
     optional(Field::Result, Kind::JsonText),
     // Finish: how long the result is kept, in milliseconds.
-    optional(Field::Keep, Kind::WHOLE),
+    optional(Field::Keep, Kind::Whole),
     // List: what keys begin with; absent means all.
     optional(Field::Prefix, Kind::Text),
     // List: where the last answer ended. Watch: the known revision.

@@ -73,25 +73,25 @@ pub const RESPONSE: &[FieldSchema] = &[
     // Held: who holds the key in the lowest slot.
     optional(Field::Holder, Kind::Name(HolderName::MAX_BYTES)),
     // Granted: the place among the key's holders, from zero.
-    optional(Field::Slot, Kind::COUNT),
+    optional(Field::Slot, Kind::Count),
     // Granted, renewed: what is left of the grant, in milliseconds.
-    optional(Field::Ttl, Kind::WHOLE),
+    optional(Field::Ttl, Kind::Whole),
     // Granted: how long the request lay waiting at the host, in milliseconds; absent means zero.
-    optional(Field::Waited, Kind::WHOLE),
+    optional(Field::Waited, Kind::Whole),
     // Held, queued, refused: when asking again may first help, in milliseconds.
-    optional(Field::RetryAfter, Kind::WHOLE),
+    optional(Field::RetryAfter, Kind::Whole),
     // Queued: waiters in front. Held: waiters in all; absent means none.
-    optional(Field::Waiters, Kind::COUNT),
+    optional(Field::Waiters, Kind::Count),
     // Granted, renewed: how many wait for the key; absent means none.
-    optional(Field::Wanted, Kind::COUNT),
+    optional(Field::Wanted, Kind::Count),
     // Granted: an earlier attempt of the same op was granted already.
     optional(Field::Replayed, Kind::Flag),
     // Revoked: how many grants ended, the mark that the key is done counted as one.
-    optional(Field::Revoked, Kind::COUNT),
+    optional(Field::Revoked, Kind::Count),
     // Done: how long ago, in milliseconds.
-    optional(Field::Age, Kind::WHOLE),
+    optional(Field::Age, Kind::Whole),
     // Done: how much longer the result is kept, in milliseconds.
-    optional(Field::Remaining, Kind::WHOLE),
+    optional(Field::Remaining, Kind::Whole),
     // Done: the result, JSON as text.
     optional(Field::Result, Kind::JsonText),
     // State: the key's.

@@ -15,6 +15,8 @@ pub enum Kind {
     Any,
     /// A string: a number below 2^64 in decimal.
     Decimal,
+    /// A whole number below 2^32.
+    Count,
     /// True or false.
     Flag,
     /// A string: 32 hexadecimal digits.
@@ -33,8 +35,8 @@ pub enum Kind {
     Text,
     /// The protocol's version, as a number: there is one.
     Version,
-    /// A whole number up to this one.
-    Whole(u64),
+    /// A whole number that JavaScript counts exactly.
+    Whole,
     /// A string: one of these.
     Word(&'static [&'static str]),
 }
@@ -69,19 +71,14 @@ pub(super) const fn required(field: Field, kind: Kind) -> FieldSchema {
 }
 
 impl Kind {
-    /// A count.
-    pub const COUNT: Self = Self::Whole(u32::MAX as u64);
-
-    /// A number of milliseconds, or any other that JavaScript still counts exactly.
-    pub const WHOLE: Self = Self::Whole(json::MAX_WHOLE);
-
     /// Whether a value, as it stands in a text, is of this kind.
     pub(super) fn fits(self, value: &str) -> bool {
         match self {
             Self::Any => true,
             Self::Flag => value == "true" || value == "false",
             Self::Version => json::whole(value) == Some(VERSION.into()),
-            Self::Whole(most) => json::whole(value).is_some_and(|number| number <= most),
+            Self::Count => json::whole(value).is_some_and(|number| number <= u32::MAX.into()),
+            Self::Whole => json::whole(value).is_some(),
             Self::List(item) => json::array(value, &mut |value| accept(item.fits(value))).is_some(),
             Self::Map(item) => {
                 let entry = &mut |name: &str, value: &str| {
@@ -120,7 +117,7 @@ impl Kind {
             Self::List(_) | Self::Map(_) | Self::Record(_) => "must be as the protocol says",
             Self::Text => "must be a string without lone surrogates",
             Self::Version => "must be 1",
-            Self::Whole(_) => "must be a whole number",
+            Self::Count | Self::Whole => "must be a whole number",
             Self::Word(_) => "must be one of the protocol's",
         }
     }

@@ -16,7 +16,7 @@ pub const KEY_STATE: &[FieldSchema] = &[
     required(Field::Key, Kind::Name(Key::MAX_BYTES)),
     required(Field::Revision, Kind::Decimal),
     required(Field::Holders, Kind::List(&Kind::Record(HOLDER_STATE))),
-    required(Field::Waiters, Kind::COUNT),
+    required(Field::Waiters, Kind::Count),
     optional(Field::Done, Kind::Record(DONE_STATE)),
 ];
 
@@ -24,18 +24,18 @@ pub const KEY_STATE: &[FieldSchema] = &[
 pub const HOLDER_STATE: &[FieldSchema] = &[
     required(Field::Holder, Kind::Name(HolderName::MAX_BYTES)),
     required(Field::Fence, Kind::Decimal),
-    required(Field::Slot, Kind::COUNT),
-    required(Field::Limit, Kind::COUNT),
-    required(Field::Age, Kind::WHOLE),
-    required(Field::Remaining, Kind::WHOLE),
+    required(Field::Slot, Kind::Count),
+    required(Field::Limit, Kind::Count),
+    required(Field::Age, Kind::Whole),
+    required(Field::Remaining, Kind::Whole),
     required(Field::Entries, Kind::Map(&Kind::Any)),
 ];
 
 /// The fields of a [`DoneState`].
 pub const DONE_STATE: &[FieldSchema] = &[
     required(Field::Fence, Kind::Decimal),
-    required(Field::Age, Kind::WHOLE),
-    required(Field::Remaining, Kind::WHOLE),
+    required(Field::Age, Kind::Whole),
+    required(Field::Remaining, Kind::Whole),
 ];
 
 pub(super) fn key_state(text: &str) -> Option<KeyState> {

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::hosting::{Server, held};
+use common::hosting::{Server, held, small};
 use common::*;
 use leasehold::fence::Fence;
 use leasehold::host::{Floor, Host, HostConfig, HostInput, Snapshot};
@@ -103,6 +103,22 @@ fn an_op_that_was_cancelled_on_an_unknown_key_is_remembered_for_its_time_only() 
     assert_eq!(server.store.keys.len(), 2);
     server.run_until(15_000);
     assert_eq!(server.store.keys.len(), 1, "the key that was granted stays");
+}
+
+#[test]
+fn that_is_so_after_a_key_had_to_be_forgotten_early_too() {
+    let mut server = Server::with(small()); // three keys, and one to spare
+    for (n, text) in ["k", "l", "m", "n"].into_iter().enumerate() {
+        let bits = 10 + n as u128;
+        server.ask_about(n as u64, text, bits, acquire("a", bits, 1_000, 0));
+        server.ask_about(n as u64, text, 50 + bits, release(bits));
+    }
+    assert!(server.store.floor.fence > Fence::NONE);
+    server.ask_about(10, "o", 1, Operation::Cancel);
+    server.restart(20);
+    assert!(server.store.keys.contains_key(&key("o")));
+    server.ask_about(15_010, "l", 2, Operation::Inspect);
+    assert!(!server.store.keys.contains_key(&key("o")));
 }
 
 #[test]

@@ -4,7 +4,8 @@ mod common;
 
 use common::hosting::{Server, contended, held};
 use common::*;
-use leasehold::protocol::{Ended, Operation, Response};
+use leasehold::json::Json;
+use leasehold::protocol::{Acquire, Ended, Finish, Operation, Response};
 
 #[test]
 fn a_repeated_acquire_finds_its_own_grant_and_mints_no_second_fence() {
@@ -18,6 +19,68 @@ fn a_repeated_acquire_finds_its_own_grant_and_mints_no_second_fence() {
         server.ask(6_000, 3, acquire("b", 12, 10_000, 0)),
         granted(12, 2, 10_000)
     );
+}
+
+#[test]
+fn an_acquire_that_extended_a_grant_has_nothing_left_once_that_has_ended() {
+    let extending = Operation::Acquire(Acquire {
+        extend: true,
+        ..Acquire::new(name("a"), lease(11), ms(20_000), ms(0))
+    });
+    for restarts in [false, true] {
+        let mut server = held(10_000);
+        let told = server.ask(1_000, 2, extending.clone());
+        assert_eq!(told, granted(11, 1, 20_000));
+        let again = server.ask(2_000, 2, extending.clone());
+        assert_eq!(again, replayed(11, 1, 19_000), "what is left");
+        if restarts {
+            server.restart(2_500);
+        }
+        server.ask(3_000, 50, release(11));
+        let late = server.ask(4_000, 2, extending.clone());
+        assert_eq!(late, replayed(11, 1, 0), "restarts: {restarts}");
+        assert_eq!(server.look(4_000), None);
+        assert_eq!(
+            server.ask(4_000, 51, verify(11)),
+            not_holder(Ended::Released)
+        );
+    }
+}
+
+#[test]
+fn a_repeated_transfer_is_told_of_its_grant_though_the_successor_has_finished() {
+    let mut server = held(10_000);
+    let handed = transfer(by_lease(11), "d", 14, 5_000);
+    assert_eq!(server.ask(100, 50, handed.clone()), granted(14, 2, 5_000));
+    let finish = Operation::Finish(Finish {
+        credential: by_lease(14),
+        result: Json::parse("1").expect("JSON"),
+        keep: ms(60_000),
+    });
+    server.ask(200, 51, finish);
+    assert_eq!(server.ask(300, 50, handed), replayed(14, 2, 0));
+}
+
+#[test]
+fn after_a_restart_what_may_have_been_denied_wins_no_more_than_an_offer() {
+    let mut server = held(60_000);
+    let loser = acquire("b", 12, 60_000, 0);
+    assert_eq!(server.ask(100, 2, loser.clone()), held_by("a", 59_900));
+    server.restart(200);
+    server.ask(300, 50, release(11));
+    assert_eq!(server.ask(400, 2, loser), granted(12, 2, 3_000));
+    server.ask(500, 51, release(12));
+    let later = acquire("c", 13, 60_000, 0);
+    assert_eq!(server.ask(15_200, 3, later), granted(13, 3, 60_000));
+}
+
+#[test]
+fn a_key_that_nobody_held_lately_is_granted_in_full_after_a_restart() {
+    let mut server = held(10_000);
+    server.ask(100, 50, release(11));
+    server.restart(15_100);
+    let next = acquire("b", 12, 60_000, 0);
+    assert_eq!(server.ask(15_200, 2, next), granted(12, 2, 60_000));
 }
 
 #[test]

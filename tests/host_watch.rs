@@ -213,6 +213,26 @@ fn waiters_are_seen() {
 }
 
 #[test]
+fn a_state_that_was_seen_has_another_revision_when_it_differs_after_a_restart() {
+    // One waits, seen before and after.
+    let mut server = held(60_000);
+    let before = revision(&mut server, 10);
+    server.post(20, 2, acquire("b", 12, 10_000, 60_000));
+    server.restart(30);
+    let to = server.post(40, 3, watch(Some(before), 20_000));
+    assert_eq!(seen(&server, to).map(|state| state.waiters), Some(1));
+    // Nobody waits any more.
+    let (mut server, _) = contended(60_000);
+    server.post(20, 3, acquire("c", 13, 10_000, 60_000));
+    server.restart(25);
+    let two = revision(&mut server, 30);
+    server.post(31, 3, acquire("c", 13, 10_000, 0));
+    server.restart(40);
+    let to = server.post(50, 4, watch(Some(two), 20_000));
+    assert_eq!(seen(&server, to).map(|state| state.waiters), Some(1));
+}
+
+#[test]
 fn watching_and_asking_leave_nothing_behind() {
     let mut server = Server::new();
     let to = server.post(0, 1, watch(Some(Revision::ABSENT), 10_000));

@@ -101,7 +101,7 @@ impl Host {
         for record in snapshot.keys {
             let key = record.key.clone();
             host.table
-                .get_or_insert(&key, || KeyMachine::restore(record));
+                .get_or_insert(&key, || KeyMachine::restore(record, snapshot.floor));
         }
         for (key, grant) in snapshot.grants {
             host.known(&key).restore_grant(grant);

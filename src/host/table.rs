@@ -118,7 +118,7 @@ impl Table {
         let keys: Vec<Key> = self.keys.keys().map(|place| place.key.clone()).collect();
         for key in keys {
             if let Some(machine) = self.get_mut(&key) {
-                machine.arm();
+                machine.restored(now);
             }
             self.book(config, &key, now);
         }
@@ -161,11 +161,27 @@ impl Table {
         vanishes
     }
 
-    /// Whether so many keys are idle now.
-    pub fn has_idle(&self, now: Instant, wanted: usize) -> bool {
-        let listed = self.idle.iter().take_while(|(at, _)| *at <= now);
-        let idle = listed.filter(|(_, key)| !self.is_alive(key, now));
-        idle.take(wanted).count() == wanted
+    /// Whether so many keys are idle now. Those that only seemed so are listed anew, so that nobody has
+    /// to go through them again.
+    pub fn has_idle(&mut self, now: Instant, wanted: usize) -> bool {
+        let (mut idle, mut alive) = (0, Vec::new());
+        let mut listed = self.idle.iter().take_while(|(at, _)| *at <= now);
+        while idle < wanted
+            && let Some((_, key)) = listed.next()
+        {
+            if self.is_alive(key, now) {
+                alive.push(key.clone());
+            } else {
+                idle += 1;
+            }
+        }
+        for key in alive {
+            if let Some(entry) = self.keys.get_mut(&Place::of(&key)) {
+                let from = entry.machine.idle_from(now);
+                relist(&mut self.idle, &key, &mut entry.idle, from);
+            }
+        }
+        idle == wanted
     }
 
     /// The key that has been idle for longest, if any is idle now.

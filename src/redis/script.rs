@@ -74,8 +74,8 @@ pub(super) fn called_on(line: usize, key_locking: bool) -> Option<String> {
 /// The text's SHA-1 in hexadecimal, as Redis knows it.
 pub const fn hash(key_locking: bool) -> &'static str {
     if key_locking {
-        "973edc2fa55b4989e39637c24fa8de4a625deb45"
+        "68fd4e3920eb8e8cc752875e5a9fb84967edccf5"
     } else {
-        "c8fee0aa6bf3aca8f4a22d91fdcb09df4536b2cd"
+        "cefa8edc3b411500cdaf22c2cfd63030f3d20d52"
     }
 }

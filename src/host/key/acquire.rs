@@ -3,6 +3,7 @@
 use super::super::config::HostConfig;
 use super::super::effects::Effects;
 use super::super::record::{GrantRecord, Mutation, Offer, PastOutcome, WaiterRecord};
+use super::grants::Grant;
 use super::waiting::{Parked, Waiter};
 use super::{Asked, KeyMachine, Term};
 use crate::fence::Fence;
@@ -19,6 +20,11 @@ impl KeyMachine {
         fx: &mut Effects,
     ) -> Option<Response> {
         let Asked { op, now, .. } = asked;
+        if self.memory.has_finished(op)
+            && let Some(response) = self.settled_by_done(None, now)
+        {
+            return Some(response);
+        }
         if let Some(response) = self.repeated(config, asked) {
             return Some(response);
         }
@@ -67,29 +73,31 @@ impl KeyMachine {
             let record = grant.record.clone();
             return Some(self.granted(config, &record, now, Span::ZERO, true));
         }
-        let outcome = self.memory.outcome_of(op)?;
-        if let PastOutcome::Grant { ended, .. } = outcome
-            && ended == Ended::Finished
-            && let Some(response) = self.settled_by_done(None, now)
-        {
-            return Some(response);
-        }
-        Some(match outcome {
+        Some(match self.memory.outcome_of(op)? {
             PastOutcome::Cancelled => Response::Cancelled,
-            PastOutcome::Grant { lease, fence, .. } => Response::Granted(Granted {
-                lease,
-                fence,
-                slot: 0,
-                ttl: Span::ZERO,
-                waited: Span::ZERO,
-                replayed: true,
-                wanted: self.queue.present(now),
-            }),
+            PastOutcome::Grant { lease, fence, .. } => {
+                let own =
+                    |grant: &&Grant| (grant.record.lease, grant.record.fence) == (lease, fence);
+                match self.grants.iter().find(own) {
+                    // It has extended this one.
+                    Some(grant) => self.granted(config, &grant.record, now, Span::ZERO, true),
+                    None => Response::Granted(Granted {
+                        lease,
+                        fence,
+                        slot: 0,
+                        ttl: Span::ZERO,
+                        waited: Span::ZERO,
+                        replayed: true,
+                        wanted: self.queue.present(now),
+                    }),
+                }
+            }
             PastOutcome::Revoked(_) => self.not_holder(None, Ended::Unknown),
         })
     }
 
-    /// The proposed id is that of a running grant.
+    /// The proposed id is that of a running grant. What extends it is remembered with it: should the op
+    /// come again after its end, it must not win another.
     fn proposed_again(
         &mut self,
         config: &HostConfig,
@@ -101,6 +109,14 @@ impl KeyMachine {
             Some(grant) if acquire.extend => {
                 grant.confirm(asked.now, acquire.ttl);
                 let record = grant.record.clone();
+                let outcome = PastOutcome::Grant {
+                    lease: record.lease,
+                    fence: record.fence,
+                    ended: Ended::Unknown,
+                    by: None,
+                };
+                self.memory.remember(asked.op, outcome, asked.now);
+                self.dirty = true;
                 self.granted(config, &record, asked.now, Span::ZERO, false)
             }
             _ => self.deny(asked, acquire.limit),
@@ -203,6 +219,8 @@ impl KeyMachine {
     /// Ends a wait without a grant.
     fn turn_away(&mut self, waiter: &Waiter, now: Instant, fx: &mut Effects) {
         self.changed = true;
+        // Nothing else of it is stored, and nobody would see it after a restart.
+        self.dirty = true;
         self.memory.remember_denied(waiter.record.op, now);
         if let Some(parked) = waiter.parked() {
             fx.reply(parked.to, self.held(waiter.record.limit, now));

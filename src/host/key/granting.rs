@@ -28,8 +28,7 @@ impl KeyMachine {
 
     /// Begins a grant, and gives its position. `None` when there is no fence left.
     pub(super) fn begin(&mut self, mut record: GrantRecord, now: Instant) -> Option<usize> {
-        let next = self.fence.next()?;
-        self.fence = next.max(Fence::from_value(now.as_micros()));
+        self.fence = self.next_fence(now)?;
         record.fence = self.fence;
         self.changed = true;
         self.dirty = true;

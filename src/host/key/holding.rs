@@ -79,7 +79,7 @@ impl KeyMachine {
         let Some(position) = self.grants.opened_by(credential) else {
             return self.not_holder(credential.fence, self.memory.end_of(credential));
         };
-        if self.fence.next().is_none() {
+        if self.next_fence(now).is_none() {
             return Response::Refused(Refusal::FENCES_EXHAUSTED);
         }
         let same = self.grants.with_lease(transfer.lease);

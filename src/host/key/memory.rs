@@ -15,7 +15,8 @@ pub const MEMORY: Span = Span::from_secs(15);
 /// The most ended ops that one key remembers.
 pub const MAX_PAST: usize = 64;
 
-/// The most denied ops that one key remembers. They have left no trace in storage and need none.
+/// The most denied ops that one key remembers. They leave no trace in storage: see
+/// [`Memory::forget_denied`].
 const MAX_DENIED: usize = 1_024;
 
 /// What one key remembers.
@@ -40,6 +41,17 @@ impl Memory {
     /// A memory of which so much may be missing.
     pub fn cautious(until: Instant) -> Self {
         Self::restore(Vec::new(), until)
+    }
+
+    /// When the last of the grants has ended that it knows of.
+    pub fn last_end(&self) -> Option<Instant> {
+        let is_grant = |past: &&Past| matches!(past.outcome, PastOutcome::Grant { .. });
+        self.past.iter().filter(is_grant).map(|past| past.at).max()
+    }
+
+    /// What was denied until then is not known any more.
+    pub fn forget_denied(&mut self, until: Instant) {
+        self.cautious_until = self.cautious_until.max(until + MEMORY);
     }
 
     pub fn records(&self) -> (Vec<Past>, Instant) {
@@ -94,6 +106,12 @@ impl Memory {
     pub fn outcome_of(&self, op: OpId) -> Option<PastOutcome> {
         let past = self.past.iter().find(|past| past.op == op);
         past.map(|past| past.outcome)
+    }
+
+    /// Whether the grant that the op had won has ended with a result.
+    pub fn has_finished(&self, op: OpId) -> bool {
+        let outcome = self.outcome_of(op);
+        matches!(outcome, Some(PastOutcome::Grant { ended, .. }) if ended == Ended::Finished)
     }
 
     /// Whether `op` is what ended a grant in this way.

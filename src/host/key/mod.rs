@@ -40,7 +40,10 @@ use watch::Watchers;
 #[derive(Debug)]
 pub(super) struct KeyMachine {
     key: Key,
+    /// The highest that was granted.
     fence: Fence,
+    /// None was ever granted above this before anything else was known of the key.
+    floor: Fence,
     revision: Revision,
     grants: Grants,
     queue: Queue,
@@ -75,7 +78,8 @@ impl KeyMachine {
     pub fn new(key: Key, floor: Floor) -> Self {
         Self {
             key,
-            fence: floor.fence,
+            fence: Fence::NONE,
+            floor: floor.fence,
             revision: Revision::ABSENT,
             grants: Grants::default(),
             queue: Queue::default(),
@@ -90,12 +94,9 @@ impl KeyMachine {
     }
 
     /// A key as it was stored.
-    pub fn restore(record: KeyRecord) -> Self {
-        let floor = Floor {
-            fence: record.fence,
-            cautious_until: record.cautious_until,
-        };
+    pub fn restore(record: KeyRecord, floor: Floor) -> Self {
         let mut key = Self::new(record.key, floor);
+        key.fence = record.fence;
         key.revision = record.revision;
         key.memory = Memory::restore(record.past, record.cautious_until);
         key.done = record.done;
@@ -123,9 +124,20 @@ impl KeyMachine {
         }
     }
 
-    /// Puts a stored waiter in its place in the queue.
+    /// Puts a stored waiter in its place in the queue. The key's record may be older than it.
     pub fn restore_waiter(&mut self, config: &HostConfig, now: Instant, record: WaiterRecord) {
         self.queue.restore(record, now, config.grace);
+        self.changed = true;
+    }
+
+    /// All that is stored has been restored. As long as somebody held the key, others may have been
+    /// denied it.
+    pub fn restored(&mut self, now: Instant) {
+        let held = self.grants.last_expiry().max(self.memory.last_end());
+        if let Some(until) = held {
+            self.memory.forget_denied(until.min(now));
+        }
+        self.arm();
     }
 
     pub fn key(&self) -> &Key {
@@ -134,6 +146,12 @@ impl KeyMachine {
 
     pub fn fence(&self) -> Fence {
         self.fence
+    }
+
+    /// The fence of a grant that would begin now. `None` when there is none left.
+    fn next_fence(&self, now: Instant) -> Option<Fence> {
+        let next = self.fence.max(self.floor).next()?;
+        Some(next.max(Fence::from_value(now.as_micros())))
     }
 
     /// When the last of the running grants ends unless it is renewed.
@@ -267,7 +285,7 @@ impl KeyMachine {
     }
 
     /// Sets the timers by the state.
-    pub fn arm(&mut self) {
+    fn arm(&mut self) {
         let interest = !self.queue.is_empty() || !self.watchers.is_empty();
         let done = self.done.as_ref().map(|done| done.until);
         let expiry = self.grants.first_expiry().into_iter().chain(done).min();

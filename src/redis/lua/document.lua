@@ -10,7 +10,7 @@
 --   slot limit expires lease op fence since term holder finger seen entries made  for each grant
 -- An offer that is `made` starts anew when its op is repeated. Until `offers` no grant begins with more than an offer, since an op had to be forgotten; until
 -- `watched` changes are published; until `kept` the record of the entries is there.
--- States: c cancelled, d done, e expired, f finished, r released, t transferred, v revoked.
+-- States: c cancelled, d done, e expired, f finished, r released, t transferred, v revoked, x extended.
 local given, MEMORY, MOST, GRACE, OFFER, WAITERS, RETENTION, WATCH, WAKE = unpack(ARGV)
 MEMORY, MOST, GRACE, OFFER = tonumber(MEMORY), tonumber(MOST), tonumber(GRACE), tonumber(OFFER)
 WAITERS, RETENTION = tonumber(WAITERS), tonumber(RETENTION)

@@ -1,7 +1,7 @@
 local operations = {}
 
 -- What an acquire that does not wait yet gets of a key that is done or has its lease id already.
-local function settled(r, lease, ttl, limit, extends, finger)
+local function settled(r, op, lease, ttl, limit, extends, finger)
   if r.done then return clashes(r.done, finger) and { 'fingerprint' } or done(r) end
   for _, line in ipairs(finger ~= '~' and r.grants or {}) do
     if clashes(parse_grant(line), finger) then return { 'fingerprint' } end
@@ -9,7 +9,7 @@ local function settled(r, lease, ttl, limit, extends, finger)
   local own, i = opened(r, lease, '~')
   if not own then return nil end
   if extends == '0' then return held(r, limit) end
-  extend(r, i, own, ttl)
+  extend(r, i, own, ttl, op)
   return granted(r, own, '0')
 end
 
@@ -17,7 +17,8 @@ function operations.acquire(r, op, lease, holder, ttl, limit, extends, steals, f
   ttl, limit = tonumber(ttl), tonumber(limit)
   settle(r)
   local place = row(r.queue, PLACE, 1, op)
-  local answer = outcome(r, op) or not place and settled(r, lease, ttl, limit, extends, finger)
+  local answer = outcome(r, op, true)
+    or not place and settled(r, op, lease, ttl, limit, extends, finger)
   if answer then return answer end
   if steals == '1' then
     while #r.grants > 0 do end_grant(r, 1, 'v', op) end

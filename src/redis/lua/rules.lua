@@ -83,9 +83,11 @@ local function grant(r, fields, ttl, slot)
   return granted(r, fields, '0')
 end
 
--- The term is as long as is asked for, never less than it was.
-local function extend(r, i, grant, ttl)
-  if now + ttl <= grant.expires and grant.made == '0' then return end
+-- The term is as long as is asked for, never less than it was. An acquire that asks for it is
+-- remembered with the grant: should it come again after its end, it must not win another.
+local function extend(r, i, grant, ttl, op)
+  if now + ttl <= grant.expires and grant.made == '0' and not op then return end
+  if op then remember(r, 'x', op, grant.lease, grant.fence, NOBODY, stamp(now)) end
   if now + ttl > grant.expires then grant.expires, grant.term = now + ttl, ttl end
   grant.made = '0'
   local lines = grant.entries > 0 and grant.expires + MEMORY > r.kept and entries()
@@ -150,7 +152,7 @@ local function clashes(stored, finger)
 end
 
 -- What the acquire or transfer `op` was told, if it has had its outcome.
-local function outcome(r, op)
+local function outcome(r, op, acquires)
   local i = won_by(r, op)
   if i then
     local grant = parse_grant(r.grants[i])
@@ -160,9 +162,13 @@ local function outcome(r, op)
   i = row(r.past, PAST, OP, op)
   if not i then return nil end
   local state, lease = string.sub(r.past, i, i), field(r.past, i, LEASE, FENCE)
-  if state == 'f' and r.done then return done(r) end
+  if acquires and state == 'f' and r.done then return done(r) end
   if lease ~= NOTHING then
-    return { 'granted', lease, fence_of(r.past, i), '0', '0', '0', number(present(r)), '1' }
+    local fence = fence_of(r.past, i)
+    -- It may have extended one that runs.
+    local own = opened(r, lease, fence)
+    if own then return granted(r, own, '1') end
+    return { 'granted', lease, fence, '0', '0', '0', number(present(r)), '1' }
   end
   return state == 'c' and { 'cancelled' } or { 'not-holder', 'n', highest(r) }
 end

@@ -101,13 +101,18 @@ fn again(holder: HolderName) -> Acquire {
     )
 }
 
-/// Without what need not be stored: a queue may have changed the revision, and who of it is there
-/// only memory knows.
+/// Without what need not be stored: a queue may have changed the revision, who of it is there only
+/// memory knows, and after a restart a new grant may begin as an offer.
 fn stored(response: Option<Response>) -> Option<Response> {
     response.map(|mut response| {
         match &mut response {
             Response::State(state) => state.revision = Revision::ABSENT,
-            Response::Granted(granted) => granted.wanted = 0,
+            Response::Granted(granted) => {
+                granted.wanted = 0;
+                if !granted.replayed {
+                    granted.ttl = Span::ZERO;
+                }
+            }
             Response::Renewed { wanted, .. } => *wanted = 0,
             Response::NotHolder { present, .. } => *present = None,
             _ => {}

@@ -266,6 +266,37 @@ fn list(
 }
 
 #[test]
+fn a_page_ends_early_where_its_states_are_long() {
+    let mut server = Server::new();
+    let value = format!("\"{}\"", "x".repeat(4_000));
+    for n in 0..5_u128 {
+        let text = format!("k{n}");
+        server.ask_about(0, &text, 100 + n, acquire("h", 100 + n, 10_000, 0));
+        for number in 0..12_u64 {
+            let entry = Operation::Entry(Entry {
+                credential: by_lease(100 + n),
+                name: EntryName::parse(&format!("e{number}")).expect("a name"),
+                number: 1 + number,
+                value: Json::parse(&value),
+            });
+            server.ask_about(1, &text, 1_000 + n * 20 + u128::from(number), entry);
+        }
+    }
+    // Each state is about 48 KB long: a page ends with the one that makes it longer than 128 KiB.
+    let (first, after) = list(&mut server, 10, "", None);
+    assert_eq!(
+        (first, after.as_deref()),
+        (names(&["k0", "k1", "k2"]), Some("k2"))
+    );
+    let (second, end) = list(&mut server, 11, "", after.as_deref());
+    assert_eq!((second, end), (names(&["k3", "k4"]), None));
+}
+
+fn names(names: &[&str]) -> Vec<String> {
+    names.iter().map(ToString::to_string).collect()
+}
+
+#[test]
 fn keys_are_listed_in_order_page_by_page() {
     let mut server = Server::new();
     for n in 0..250_u128 {

@@ -26,7 +26,9 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::name::Key;
-use crate::protocol::{Code, KeyState, List, MAX_LISTED, Operation, Refusal, Request, Response};
+use crate::protocol::{
+    Code, KeyState, List, MAX_LISTED, MAX_LISTED_BYTES, Operation, Refusal, Request, Response,
+};
 use crate::time::{Instant, Span};
 
 use effects::Effects;
@@ -263,18 +265,24 @@ impl Host {
         let page = self
             .table
             .page(&list.prefix, list.after.as_deref(), MAX_LISTED);
-        let is_full = page.len() == MAX_LISTED;
-        let last = page.last().map(|key| String::from(key.as_str()));
+        let mut last = page.last().filter(|_| page.len() == MAX_LISTED).cloned();
         let mut states: Vec<KeyState> = Vec::new();
+        let mut length = 0;
         for key in page {
             self.settle(&key);
             if let Some(machine) = self.table.get_mut(&key)
                 && machine.is_live()
             {
-                states.push(machine.state(self.now));
+                let state = machine.state(self.now);
+                length += state.to_json().len();
+                states.push(state);
+            }
+            if length > MAX_LISTED_BYTES {
+                last = Some(key);
+                break;
             }
         }
-        let after = last.filter(|_| is_full);
+        let after = last.map(|key| String::from(key.as_str()));
         self.effects.reply(to, Response::Listed { states, after });
     }
 

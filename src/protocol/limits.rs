@@ -42,6 +42,9 @@ pub const MAX_ENTRIES_BYTES: usize = 65_536;
 /// The most keys in one answer to a list.
 pub const MAX_LISTED: usize = 100;
 
+/// How long the states in one answer to a list are together, in bytes of JSON, or a little more.
+pub const MAX_LISTED_BYTES: usize = 131_072;
+
 /// How many holders of a key, itself included, somebody puts up with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Limit(u32);

@@ -11,9 +11,9 @@ pub mod wire;
 
 pub use crate::invalid::{Field, Invalid};
 pub use limits::{
-    Limit, MAX_ENTRIES, MAX_ENTRIES_BYTES, MAX_KEEP, MAX_LISTED, MAX_POLL, MAX_RESULT_BYTES,
-    MAX_TTL, MAX_VALUE_BYTES, MAX_WAIT, MIN_KEEP, MIN_TTL, check_ttl, check_wait, longest_poll,
-    parse_keep, parse_ttl, parse_wait,
+    Limit, MAX_ENTRIES, MAX_ENTRIES_BYTES, MAX_KEEP, MAX_LISTED, MAX_LISTED_BYTES, MAX_POLL,
+    MAX_RESULT_BYTES, MAX_TTL, MAX_VALUE_BYTES, MAX_WAIT, MIN_KEEP, MIN_TTL, check_ttl, check_wait,
+    longest_poll, parse_keep, parse_ttl, parse_wait,
 };
 pub use refusal::{Code, Refusal};
 pub use state::{DoneState, HolderState, KeyState};

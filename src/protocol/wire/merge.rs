@@ -9,10 +9,7 @@ use super::response::{Outcome, RESPONSE};
 use super::state::KEY_STATE;
 use crate::invalid::Field;
 use crate::json::{self, Writer};
-use crate::protocol::{MAX_LISTED, VERSION};
-
-/// How long one answer's states are together, in bytes, or a little more.
-const ENOUGH: usize = 131_072;
+use crate::protocol::{MAX_LISTED, MAX_LISTED_BYTES, VERSION};
 
 /// What each of several hosts has answered to the same list, as one answer: the first keys in the
 /// order of their names. Where one has refused, that is the answer. `None` for what is no answer.
@@ -43,7 +40,7 @@ pub fn merged(answers: &[String]) -> Option<String> {
     let mut length = 0;
     let enough = states.iter().position(|(_, state)| {
         length += state.len();
-        length > ENOUGH
+        length > MAX_LISTED_BYTES
     });
     states.truncate(enough.map_or(MAX_LISTED, |last| MAX_LISTED.min(last + 1)));
     if states.len() < all {

@@ -1,6 +1,7 @@
 //! Keys' states as they travel.
 
 use alloc::collections::BTreeMap;
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::record::Record;
@@ -88,6 +89,15 @@ fn done_state(text: &str) -> Option<DoneState> {
         age_ms: record.whole(Field::Age)?,
         remaining_ms: record.whole(Field::Remaining)?,
     })
+}
+
+impl KeyState {
+    /// As it is in an answer.
+    pub(crate) fn to_json(&self) -> String {
+        let mut json = Writer::new();
+        write(&mut json, self);
+        json.into()
+    }
 }
 
 /// Writes a state, as a value.

@@ -200,8 +200,8 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "a grant of another's lease is believed",
         file: "holder/acquiring.rs",
-        find: "        Some(granted.lease) == self.proposed()\n            && granted.fence != Fence::NONE",
-        replace: "        granted.fence != Fence::NONE",
+        find: "granted.lease == acquire.lease\n                    && granted.fence != Fence::NONE",
+        replace: "granted.fence != Fence::NONE",
         checks: &["deadline"],
         seeds: 2_000,
     },

@@ -33,6 +33,18 @@ fn released(how: Release) -> [Event; 3] {
     ]
 }
 
+/// What is told of a release to which the host has answered so: whoever asked hears why.
+fn refused_release(answer: Response) -> [Event; 3] {
+    let Response::Refused(refusal) = answer else {
+        panic!("not refused: {answer:?}");
+    };
+    [
+        Event::Released(Release::Unconfirmed),
+        Event::Settled(TICKET, Err(refusal.into())),
+        Event::Closed,
+    ]
+}
+
 fn events(driver: &Driver) -> Vec<&Event> {
     driver.events.iter().map(|(_, event)| event).collect()
 }
@@ -150,7 +162,7 @@ fn a_release_that_the_host_will_not_do_is_left_to_the_terms_end() {
         driver.input(100, asked(Ask::Release));
         driver.answer(120, refused(code, None));
         assert!(!driver.is_held());
-        assert_eq!(told(&driver), released(Release::Unconfirmed));
+        assert_eq!(told(&driver), refused_release(refused(code, None)));
     }
 }
 
@@ -176,11 +188,14 @@ fn every_answer_to_a_release_ends_in_one_released_and_nothing_else() {
         driver.input(100, asked(Ask::Release));
         driver.run(100_000, |_| Fate::Answer(20, response.clone()));
         let expected = match response {
-            Response::Released { .. } => Release::Done,
-            Response::NotHolder { ended, .. } => Release::NotHeld(ended),
-            _ => Release::Unconfirmed,
+            Response::Released { .. } => released(Release::Done),
+            Response::NotHolder { ended, .. } => released(Release::NotHeld(ended)),
+            Response::Refused(ref refusal) if refusal.retry_after.is_none() => {
+                refused_release(response)
+            }
+            _ => released(Release::Unconfirmed),
         };
-        assert_eq!(told(&driver), released(expected), "{what}");
+        assert_eq!(told(&driver), expected, "{what}");
         assert!(driver.sent(is_release) <= 60, "{what}");
     }
 }

@@ -8,7 +8,7 @@ use super::TransportFailure;
 use super::config::Config;
 use super::context::Context;
 use super::errand::Errand;
-use super::event::{Done, Event, Release};
+use super::event::{Done, Event, Failure, Release};
 use super::held::HeldLease;
 use super::tickets::{Ticket, Tickets};
 use super::timers::Timer;
@@ -46,23 +46,24 @@ impl Releasing {
         }
         let outcome = match response {
             response if !self.errand.is_settled_by(ctx, response) => None,
-            Response::Released { about } if *about == self.fence => Some(Release::Done),
+            Response::Released { about } if *about == self.fence => Some(Ok(Release::Done)),
             Response::NotHolder { about, ended, .. } if *about == self.fence => {
-                Some(Release::NotHeld(*ended))
+                Some(Ok(Release::NotHeld(*ended)))
             }
             // The host will not do it: the lease is left to its term's end.
-            Response::Refused(_) => Some(Release::Unconfirmed),
+            Response::Refused(refusal) => Some(Err(refusal.clone().into())),
             // Any other makes no sense and tells nothing of what was done: the host is asked again.
             _ => {
                 self.errand.unreadable(ctx);
                 None
             }
         };
+        let is_over = outcome.is_some();
         match outcome {
             Some(outcome) => self.end(ctx, outcome),
             None => ctx.timers.set(Timer::Attempt, self.errand.due()),
         }
-        outcome.is_some()
+        is_over
     }
 
     pub fn failed(&mut self, ctx: &mut Context, attempt: AttemptId, failure: TransportFailure) {
@@ -77,15 +78,17 @@ impl Releasing {
         if goes_on {
             ctx.timers.set(Timer::Attempt, self.errand.due());
         } else {
-            self.end(ctx, Release::Unconfirmed);
+            self.end(ctx, Ok(Release::Unconfirmed));
         }
         !goes_on
     }
 
-    fn end(&mut self, ctx: &mut Context, outcome: Release) {
+    /// Whoever asked is told why the host refuses.
+    fn end(&mut self, ctx: &mut Context, outcome: Result<Release, Failure>) {
         self.errand.abandon(ctx);
         ctx.timers.stop_all();
-        ctx.emit(Event::Released(outcome));
-        core::mem::take(&mut self.tickets).settle(ctx, &Ok(Done::Released(outcome)));
+        let release = *outcome.as_ref().unwrap_or(&Release::Unconfirmed);
+        ctx.emit(Event::Released(release));
+        core::mem::take(&mut self.tickets).settle(ctx, &outcome.map(Done::Released));
     }
 }

@@ -83,8 +83,8 @@ pub enum Step {
     Send {
         /// The command, word by word.
         command: Vec<String>,
-        /// How long the reply may take.
-        timeout: Span,
+        /// How long the reply may take before who waits asks again; without it, as long as the call.
+        timeout: Option<Span>,
         /// Whether the reply before has proved that nothing of this call was carried out so far: it
         /// counts from here.
         afresh: bool,
@@ -146,6 +146,10 @@ impl Call {
         step
     }
 
+    fn waits(&self) -> bool {
+        matches!(&self.task, Task::Request(attempt) if !attempt.wait.is_zero())
+    }
+
     fn send(&mut self, now: Instant) -> Step {
         let command = match &self.task {
             Task::List(listing) => listing.command(self.by_text, self.key_locking),
@@ -156,7 +160,7 @@ impl Call {
         self.sent = Some((first, now));
         Step::Send {
             command,
-            timeout: Config::OP_TIMEOUT,
+            timeout: self.waits().then_some(Config::OP_TIMEOUT),
             afresh: false,
         }
     }

@@ -75,7 +75,9 @@ fn written(step: Step) -> String {
         } => {
             json.text("type", "send");
             json.array("command", command, |json, word| json.quoted(&word));
-            json.number("timeoutMs", timeout.as_millis_ceil());
+            if let Some(timeout) = timeout {
+                json.number("timeoutMs", timeout.as_millis_ceil());
+            }
             json.flag("afresh", afresh);
         }
     })

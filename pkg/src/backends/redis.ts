@@ -101,7 +101,7 @@ type Step =
   | {
       readonly type: "send";
       readonly command: string[];
-      readonly timeoutMs: number;
+      readonly timeoutMs?: number;
       /** Whether nothing of the call was carried out before. */
       readonly afresh: boolean;
     };
@@ -197,7 +197,7 @@ class RedisHost implements LeaseBackend {
     clock: Clock,
   ): Promise<Step> {
     const { signal, abort, unlink } = follower(outer);
-    const timer = clock.setTimeout(abort, timeoutMs);
+    const timer = timeoutMs === undefined ? undefined : clock.setTimeout(abort, timeoutMs);
     unref(timer);
     let reply: unknown;
     try {

@@ -292,7 +292,9 @@ export class Session {
       const { released = false, reason } = await this.#settled({ operation: "release" });
       return reason === undefined ? { released } : { released, reason };
     } catch (error) {
-      return { released: false, reason: String((error as LeaseError).reason) };
+      const cause = error as LeaseError;
+      const ended = { released: false, reason: String(cause.reason) };
+      return cause.code === "LOST" ? ended : { ...ended, cause };
     }
   }
 

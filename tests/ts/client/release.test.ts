@@ -194,13 +194,14 @@ test("a body that fails for its own reason after a loss rejects with its own err
   await assert.rejects(within(clock, 100, run), mine);
 });
 
-test("a host that refuses the release: it is not held here, and not confirmed", async () => {
+test("a host that refuses the release: it is not held here, and the result says why", async () => {
   const { clock, host, client, events } = bench();
   const lease = await within(clock, 20, client.acquire("k"));
   const down = { code: "UNAVAILABLE", reason: "read-only", message: "READONLY" };
   host.always("release", { answer: { response: { v: 1, outcome: "refused", ...down } } });
-  const result = await within(clock, 20, lease.release());
-  assert.deepEqual(result, { released: false, reason: "unconfirmed" });
+  const { cause, ...result } = await within(clock, 20, lease.release());
+  assert.deepEqual(result, { released: false, reason: "read-only" });
+  leaseError("UNAVAILABLE", { reason: "read-only" })(cause);
   assert.equal(lease.held, false);
   const last = events.at(-1);
   assert.ok(last?.type === "releasefailed");

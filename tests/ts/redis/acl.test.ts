@@ -77,8 +77,8 @@ describe("Redis permissions", () => {
     await waits(leases, key, waiting);
     await lease.renew();
     await lease.verify();
-    // A release tells only that it is not confirmed; who revokes is told why.
-    if (!(await lease.release()).released) await leases.revoke(key);
+    const { cause } = await lease.release();
+    if (cause !== undefined) throw cause;
     const next = await waiting;
     const handle = await next.transfer("next");
     const last = await leases.resume(handle);
@@ -123,6 +123,28 @@ describe("Redis permissions", () => {
         return true;
       });
     }
+  });
+
+  for (const rule of ["+publish", "+subscribe", "&leasehold:*"]) {
+    test(`without ${rule} a waiter polls, and misses nothing but time`, async () => {
+      const allowed = rules.filter((each) => each !== rule);
+      const leases = new LeaseClient(await hostOf(`hears-nothing-without-${rule}`, allowed));
+      const key = freshKey();
+      const lease = await leases.acquire(key, { ttlMs: LONG });
+      const waiting = leases.acquire(key, { ttlMs: LONG });
+      await waits(leases, key, waiting);
+      assert.deepEqual(await lease.release(), { released: true });
+      assert.deepEqual(await (await waiting).release(), { released: true });
+    });
+  }
+
+  test("a release that the user may not make says which permission it lacks", async () => {
+    const leases = new LeaseClient(await hostOf("changing", rules));
+    const lease = await leases.acquire(freshKey(), { ttlMs: LONG });
+    await direct.send("ACL", "SETUSER", "changing", "-set");
+    const { released, reason, cause } = await lease.release();
+    assert.deepEqual([released, reason, cause?.code], [false, "not-permitted", "DENIED"]);
+    assert.match(cause?.message ?? "", / run SET:/);
   });
 
   test("keys that are not allowed are DENIED at once", async () => {

@@ -40,7 +40,7 @@ fn refused_release(answer: Response) -> [Event; 3] {
     };
     [
         Event::Released(Release::Unconfirmed),
-        Event::Settled(TICKET, Err(refusal.into())),
+        Event::Settled(TICKET, Err((&refusal).into())),
         Event::Closed,
     ]
 }

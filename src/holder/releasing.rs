@@ -51,7 +51,7 @@ impl Releasing {
                 Some(Ok(Release::NotHeld(*ended)))
             }
             // The host will not do it: the lease is left to its term's end.
-            Response::Refused(refusal) => Some(Err(refusal.clone().into())),
+            Response::Refused(refusal) => Some(Err(refusal.into())),
             // Any other makes no sense and tells nothing of what was done: the host is asked again.
             _ => {
                 self.errand.unreadable(ctx);

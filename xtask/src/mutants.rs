@@ -15,7 +15,9 @@ mod table;
 use table::{MUTANTS, Mutant};
 
 /// A mutant may also make the simulation run for ever.
-const PATIENCE: Duration = Duration::from_secs(60);
+fn patience(seeds: u64) -> Duration {
+    Duration::from_secs(60 + seeds / 50)
+}
 
 /// How a mutant fared.
 enum Fate {
@@ -148,7 +150,7 @@ impl Bench {
             .quiet()?;
         let ran = Cmd::new(target.join("debug/leasehold-sim"))
             .args(["--seeds", &seeds.to_string()])
-            .limit(PATIENCE)
+            .limit(patience(seeds))
             .quiet();
         match ran {
             Ok(()) => Ok(Fate::Survived),
@@ -156,7 +158,8 @@ impl Bench {
                 Some((seed, check)) => Fate::Noticed { check, seed },
                 None if outcome.starts_with("did not") => Fate::Hangs,
                 // A fault of the world that never came about says nothing of the mutant.
-                None => Fate::Survived,
+                None if tail.contains(" never ") => Fate::Survived,
+                None => return Err(Error::Rejected(format!("the simulation failed: {tail}"))),
             }),
             Err(other) => Err(other),
         }

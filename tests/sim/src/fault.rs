@@ -46,6 +46,8 @@ faults! {
     Garbled,
     /// An answer was made one about another grant, or one that no host gives.
     Foreign,
+    /// The host came back with an older copy of its storage.
+    HostRestored,
     /// The host came back on a machine whose clock is ahead.
     HostAhead,
     /// The host came back on a machine whose clock is behind.

@@ -32,6 +32,7 @@ pub fn judge(text: &str, exclusion: bool) -> Result<String, String> {
                     },
                     lease: read(lease, line)?,
                     fence: read(fence, line)?,
+                    limit: 1,
                     from: read(from, line)?,
                     until: read(until, line)?,
                 };
@@ -44,7 +45,7 @@ pub fn judge(text: &str, exclusion: bool) -> Result<String, String> {
             ["wrote", key, lease, fence, accepted] => {
                 let (lease, fence) = (read(lease, line)?, read(fence, line)?);
                 let done = resource
-                    .write(&fences, &name(key)?, fence, lease)
+                    .write(&fences, (&name(key)?, 0), fence, lease)
                     .map_err(|broken| format!("{}: {}: {line}", broken.check, broken.what))?;
                 if done != (accepted == "1") {
                     return Err(format!("the resource did otherwise: {line}"));

@@ -57,6 +57,12 @@ pub struct Scenario {
     pub flight: u64,
     /// Where messages take a time that is always the same, or changes slowly.
     pub steady: Option<Steady>,
+    /// Whether holders put up with others, each with as many as it likes.
+    pub is_shared: bool,
+    /// Whether holders set entries and finish works, and somebody watches.
+    pub is_watched: bool,
+    /// Whether the host may come back with an older copy of its storage.
+    pub has_backups: bool,
     /// How likely faults are.
     pub odds: Odds,
     /// How far the host's clock may step in all, in µs.
@@ -165,6 +171,11 @@ impl Scenario {
             host_config.spare_keys = 1;
         }
         let shortest = ttl.0.min(host_config.offer);
+        if rng.per_mille(500) {
+            // Longer than a clock is wrong; keys vanish while some still have handles to them.
+            host_config.retention = Span::from_secs(rng.range(20, 120));
+        }
+        let has_backups = seed % 10 == 9 && rng.per_mille(500);
         let steady = is_steady.then(|| Steady::draw(rng, ttl, &host_config));
         let within = regime == Regime::Within;
         let bound = i64::from(ClockBounds::DEFAULT.rate_error_ppm);
@@ -181,12 +192,25 @@ impl Scenario {
             ttl,
             flight: if rng.per_mille(200) {
                 // Answers that take a good part of a term, or more than it.
-                rng.range(ttl.0.as_micros() / 8, ttl.0.as_micros().min(20_000_000))
+                let longest = ttl.0.as_micros().min(20_000_000);
+                rng.range(longest / 8, longest)
             } else {
                 rng.magnitude(1_000, ttl.0.as_micros().min(2_000_000))
             },
             steady,
+            is_shared: rng.per_mille(300),
+            is_watched: rng.per_mille(500),
+            has_backups,
             odds: match host {
+                // Fences outlive a copy as long as the clock doesn't step back as well.
+                HostKind::DurableObject if has_backups => {
+                    let odds = Odds::draw(rng);
+                    Odds {
+                        crash: odds.crash.max(30),
+                        host_step: 0,
+                        ..odds
+                    }
+                }
                 HostKind::DurableObject if is_steady => match steady {
                     Some(Steady { is_lossy: true, .. }) => Odds {
                         lost: rng.range(1, 150) as u32,
@@ -221,7 +245,7 @@ impl Scenario {
                     ..Odds::draw(rng)
                 },
             },
-            host_band: if is_steady {
+            host_band: if is_steady || has_backups {
                 0
             } else if within {
                 // Worked out here, so that a host that keeps no margin is found out.

@@ -10,12 +10,12 @@ use super::{HostStep, Verdict, ensure};
 
 const CHECK: &str = "bounds";
 
-/// Sixteen renewals, three attempts to verify or to hand over, and as many each for four things that
-/// are taken back.
-const MAX_IN_FLIGHT: usize = 34;
+/// Sixteen renewals, three attempts each to verify, to set an entry and to hand over, and as many for
+/// each of four things that are taken back.
+const MAX_IN_FLIGHT: usize = 37;
 
 /// The most outputs of a holder for one input, the outcomes of what was asked for excepted.
-const MAX_OUTPUTS: usize = 36;
+const MAX_OUTPUTS: usize = 39;
 
 /// The most renewals sent between two that succeeded, unless somebody asks for more.
 const MAX_RENEWALS: u32 = 10;
@@ -26,7 +26,9 @@ const MAX_YOUNG: usize = 3;
 /// One holder's bounds.
 #[derive(Default)]
 pub struct HolderBounds {
-    in_flight: Vec<(AttemptId, Instant, bool)>,
+    in_flight: Vec<Sent>,
+    /// So long a question is left alone before it is asked again.
+    patience: Span,
     renewals: u32,
     asked: u32,
     /// How long the last answer took that tells: less is never learnt from it.
@@ -35,17 +37,42 @@ pub struct HolderBounds {
     told: Span,
 }
 
+/// An attempt that is awaited.
+struct Sent {
+    id: AttemptId,
+    kind: Kind,
+    /// When it went out first.
+    first: Instant,
+    /// From when it counts.
+    at: Instant,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Acquire,
+    Renewal,
+    Other,
+}
+
 impl HolderBounds {
+    /// The bounds of a holder whose operations may take so long.
+    pub fn new(op_timeout: Span) -> Self {
+        Self {
+            patience: op_timeout.div(2).min(Span::from_secs(1)),
+            ..Self::default()
+        }
+    }
+
     /// An attempt has had its failure, or its answer.
     pub fn settled(&mut self, attempt: AttemptId) {
-        self.in_flight.retain(|(other, ..)| *other != attempt);
+        self.in_flight.retain(|sent| sent.id != attempt);
     }
 
     /// An attempt is about to be told an answer that tells of the term.
     pub fn answered(&mut self, attempt: AttemptId, response: &Response, now: Instant) {
-        let sent = self.in_flight.iter().find(|(other, ..)| *other == attempt);
-        if let Some((_, sent, is_renewal)) = sent {
-            let took = now.since(*sent);
+        let sent = self.in_flight.iter().find(|sent| sent.id == attempt);
+        if let Some(sent) = sent {
+            let took = now.since(sent.at);
             match response {
                 Response::Granted(granted) => {
                     self.trip = took.saturating_sub(granted.waited);
@@ -54,7 +81,7 @@ impl HolderBounds {
                 Response::Renewed { ttl, .. } => {
                     self.trip = took;
                     self.told = self.told.min(*ttl);
-                    if *is_renewal {
+                    if sent.kind == Kind::Renewal {
                         (self.renewals, self.asked) = (0, 0);
                     }
                 }
@@ -65,16 +92,16 @@ impl HolderBounds {
 
     /// What this attempt has sent so far was not carried out: it counts from now.
     pub fn resent(&mut self, attempt: AttemptId, now: Instant) {
-        for (id, sent, _) in &mut self.in_flight {
-            if *id == attempt {
-                *sent = now;
+        for sent in &mut self.in_flight {
+            if sent.id == attempt {
+                sent.at = now;
             }
         }
     }
 
     /// Whether a renewal is on its way, or its answer.
     pub fn has_renewal_in_flight(&self) -> bool {
-        self.in_flight.iter().any(|(_, _, is_renewal)| *is_renewal)
+        self.of(Kind::Renewal).next().is_some()
     }
 
     /// A renewal was asked for by hand.
@@ -95,10 +122,22 @@ impl HolderBounds {
         for output in outputs {
             match output {
                 Output::Send(send) => {
-                    let is_renewal = matches!(send.request.operation, Operation::Renew { .. });
-                    self.in_flight.push((send.attempt, now, is_renewal));
-                    self.renewals += u32::from(is_renewal);
-                    if is_renewal {
+                    let kind = match send.request.operation {
+                        Operation::Acquire(_) => Kind::Acquire,
+                        Operation::Renew { .. } => Kind::Renewal,
+                        _ => Kind::Other,
+                    };
+                    if kind == Kind::Acquire {
+                        self.none_is_young(now)?;
+                    }
+                    self.in_flight.push(Sent {
+                        id: send.attempt,
+                        kind,
+                        first: now,
+                        at: now,
+                    });
+                    if kind == Kind::Renewal {
+                        self.renewals += 1;
                         self.few_are_young(now)?;
                     }
                 }
@@ -118,13 +157,25 @@ impl HolderBounds {
 }
 
 impl HolderBounds {
+    fn of(&self, kind: Kind) -> impl Iterator<Item = &Sent> {
+        self.in_flight.iter().filter(move |sent| sent.kind == kind)
+    }
+
+    /// The lease is about to be asked for: not beside an attempt that may yet be answered.
+    fn none_is_young(&self, now: Instant) -> Verdict {
+        let newest = self.of(Kind::Acquire).map(|sent| sent.first).max();
+        ensure(
+            newest.is_none_or(|newest| now.since(newest) >= self.patience),
+            CHECK,
+            || format!("asked for at {newest:?}, and again at {now:?}"),
+        )
+    }
+
     /// A renewal has been sent: not beside too many that may yet be answered.
     fn few_are_young(&self, now: Instant) -> Verdict {
         let youth = self.trip.min(self.told.div(2)).scale(3, 1);
-        let young = |(_, sent, is_renewal): &&(AttemptId, Instant, bool)| {
-            *is_renewal && now.since(*sent) < youth
-        };
-        let young = self.in_flight.iter().filter(young).count();
+        let young = self.of(Kind::Renewal);
+        let young = young.filter(|sent| now.since(sent.at) < youth).count();
         ensure(young <= MAX_YOUNG, CHECK, || {
             format!("{young} renewals in flight that are younger than {youth:?}")
         })

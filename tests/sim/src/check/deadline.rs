@@ -24,6 +24,10 @@ pub struct Deadline {
     sent: Vec<(AttemptId, Instant, Kind)>,
     /// The latest that the holder may stop by its own clock, once it has been granted a lease.
     ends: Option<Instant>,
+    /// How long it may be held in all, if that is limited.
+    max_hold: Option<Span>,
+    /// From here on it may not be held, whatever the host says.
+    latest: Option<Instant>,
     /// The lead of the running term.
     lead: Span,
     /// Whether the holder has a lease and is not giving it back.
@@ -61,6 +65,14 @@ pub struct Shown {
 }
 
 impl Deadline {
+    /// The deadline of a holder that may hold for so long in all.
+    pub fn new(max_hold: Option<Span>) -> Self {
+        Self {
+            max_hold,
+            ..Self::default()
+        }
+    }
+
     /// Takes note of an attempt.
     ///
     /// # Errors
@@ -131,7 +143,13 @@ impl Deadline {
             _ => ttl.div(20).min(Span::from_millis(500)),
         };
         let term = ttl + waited.min(now.since(sent));
+        if let Kind::Grant(_) = kind
+            && let Some(most) = self.max_hold
+        {
+            self.latest = Some(sent + waited.min(now.since(sent)) + most);
+        }
         let ends = sent + usable(term) - lead;
+        let ends = self.latest.map_or(ends, |latest| latest.min(ends));
         // What comes after its own end was never held.
         if !self.over && ends > now && self.ends.is_none_or(|before| ends > before) {
             self.ends = Some(ends);

@@ -9,6 +9,7 @@ use leasehold::protocol::{Operation, Request, Response};
 use leasehold::time::Instant;
 
 use super::{HostStep, Verdict, ensure};
+use crate::store::Store;
 
 const CHECK: &str = "done";
 
@@ -21,6 +22,16 @@ pub struct Done {
 }
 
 impl Done {
+    /// The host goes on from an older copy of its storage: what was finished since is not.
+    pub fn rolled_back(&mut self, store: &Store) {
+        let done = store.keys().filter_map(|record| {
+            let done = record.done.as_ref()?;
+            Some((record.key.clone(), done.until))
+        });
+        self.keys = done.collect();
+        self.ops.clear();
+    }
+
     /// Takes note of an answer.
     ///
     /// # Errors

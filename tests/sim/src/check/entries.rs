@@ -23,12 +23,15 @@ pub struct Entries {
 impl Entries {
     /// The host is back: a step that was cut off may not have taken place.
     pub fn restored(&mut self, store: &Store) {
-        for ((key, fence), (number, entries)) in &mut self.grants {
-            if let Some(grant) = store.grants(key).find(|grant| grant.fence == *fence) {
-                *number = grant.entered;
-                *entries = store.entries(key, grant.slot);
-            }
-        }
+        let grants = store.keys().flat_map(|record| {
+            let key = &record.key;
+            let grants = store.grants(key);
+            grants.map(move |grant| {
+                let entries = store.entries(key, grant.slot);
+                ((key.clone(), grant.fence), (grant.entered, entries))
+            })
+        });
+        self.grants = grants.collect();
     }
 
     /// Looks at a step.

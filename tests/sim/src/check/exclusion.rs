@@ -1,6 +1,7 @@
-//! Guarantee A: by true time, at most one holder believes that it holds a key.
+//! Guarantee A: by true time, no more holders believe that they hold a key than each of them puts up
+//! with.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use leasehold::fence::Fence;
 use leasehold::id::LeaseId;
@@ -19,6 +20,8 @@ pub struct Belief {
     pub lease: LeaseId,
     /// With which fence.
     pub fence: Fence,
+    /// The most holders, itself included, that it puts up with.
+    pub limit: u32,
     /// From when on.
     pub from: TrueTime,
     /// Until before when.
@@ -68,7 +71,7 @@ impl Exclusion {
         self.ended.entry((key, lease)).or_default().push((by, at));
     }
 
-    /// Two beliefs in different grants of one key at one time, if there are such.
+    /// Two beliefs in different grants of one key at one time, one of them too many, if there are such.
     pub fn overlap(&self) -> Option<(Belief, Belief)> {
         let mut beliefs: Vec<Belief> = self.beliefs.iter().map(|b| self.clip(*b)).collect();
         beliefs.retain(|belief| belief.from < belief.until);
@@ -76,10 +79,15 @@ impl Exclusion {
         let mut running: Vec<Belief> = Vec::new();
         for belief in beliefs {
             running.retain(|other| other.key == belief.key && other.until > belief.from);
-            if let Some(other) = running.iter().find(|other| other.grant() != belief.grant()) {
+            running.push(belief);
+            let grants: BTreeSet<_> = running.iter().map(Belief::grant).collect();
+            let least = running.iter().min_by_key(|belief| belief.limit)?;
+            if grants.len() > least.limit as usize {
+                let other = running
+                    .iter()
+                    .find(|other| other.grant() != belief.grant())?;
                 return Some((*other, belief));
             }
-            running.push(belief);
         }
         None
     }
@@ -108,6 +116,7 @@ mod tests {
             who: Who { client: 0, life: 0 },
             lease: LeaseId::from_bits(lease),
             fence: Fence::from_value(lease as u64),
+            limit: 1,
             from,
             until,
         }
@@ -127,6 +136,17 @@ mod tests {
             belief(0, 1, 10, 20),
             belief(0, 2, 50, 60),
         ]));
+    }
+
+    #[test]
+    fn as_many_believe_as_the_least_patient_puts_up_with() {
+        let at_most = |limit, lease| Belief {
+            limit,
+            ..belief(0, lease, 0, 100)
+        };
+        assert!(!overlaps(&[at_most(2, 1), at_most(3, 2)]));
+        assert!(overlaps(&[at_most(3, 1), at_most(3, 2), at_most(2, 3)]));
+        assert!(overlaps(&[at_most(1_024, 1), at_most(1, 2)]));
     }
 
     #[test]

@@ -66,6 +66,15 @@ impl HostChecks {
         self.entries.restored(store);
     }
 
+    /// An older copy of the storage has come back. Fences go on rising all the same.
+    ///
+    /// # Errors
+    /// When the copy contradicts itself.
+    pub fn rolled_back(&mut self, store: &Store) -> Verdict {
+        self.done.rolled_back(store);
+        self.idempotence.rolled_back(store)
+    }
+
     /// Carries out what is to be stored.
     ///
     /// # Errors

@@ -11,6 +11,7 @@ use leasehold::protocol::{Granted, Operation, Request};
 use leasehold::time::{Instant, Span};
 
 use super::{Verdict, ensure};
+use crate::store::Store;
 
 const CHECK: &str = "idempotence";
 
@@ -39,6 +40,22 @@ impl Idempotence {
             config,
             keys: BTreeMap::new(),
         }
+    }
+
+    /// The host goes on from an older copy of its storage, and knows what that tells.
+    ///
+    /// # Errors
+    /// When the copy contradicts itself.
+    pub fn rolled_back(&mut self, store: &Store) -> Verdict {
+        self.keys.clear();
+        let snapshot = store.snapshot();
+        for record in snapshot.keys {
+            self.stored(&Mutation::PutKey(record))?;
+        }
+        for (key, grant) in snapshot.grants {
+            self.granted(&key, &grant)?;
+        }
+        Ok(())
     }
 
     /// Takes note of what is stored.

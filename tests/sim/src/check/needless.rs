@@ -29,6 +29,10 @@ pub struct Needless {
     told: Span,
     /// Whether the running one leaves room for a renewal.
     has_room: bool,
+    /// When it was told.
+    since: Instant,
+    /// Whether somebody has asked for a pause since.
+    is_put_off: bool,
 }
 
 impl Needless {
@@ -42,6 +46,8 @@ impl Needless {
             before: (Instant::ZERO, Vec::new()),
             told: Span::ZERO,
             has_room: false,
+            since: Instant::ZERO,
+            is_put_off: false,
         }
     }
 
@@ -57,11 +63,13 @@ impl Needless {
         self.before = (now, self.sent.clone());
         match response {
             Response::Granted(granted) => {
+                self.since = now;
                 self.told = granted.ttl;
                 self.has_room = self.fits(granted.ttl, granted.waited);
             }
             Response::Renewed { ttl, .. } => {
                 if let Some(index) = self.sent.iter().position(|(sent, _)| *sent == attempt) {
+                    (self.since, self.is_put_off) = (now, false);
                     self.told = self.told.max(*ttl);
                     self.has_room = self.fits(*ttl, Span::ZERO);
                     self.sent.drain(..=index);
@@ -77,6 +85,11 @@ impl Needless {
         let lead = told.div(20).min(Span::from_millis(500));
         let spent = Span::from_millis(18) + lead + waited.div(100) + self.trip.scale(2, 1);
         spent < told.scale(99, 100)
+    }
+
+    /// A request was refused, and is to be made again later.
+    pub fn put_off(&mut self) {
+        self.is_put_off = true;
     }
 
     /// The lease is given away: whoever keeps it renewed is another.
@@ -123,6 +136,9 @@ impl Needless {
         if sent.len() >= MOST {
             return false;
         }
+        if self.too_few(sent, ends) {
+            return true;
+        }
         // The last is late after an eighth more than the round trip; the third before it must not be
         // young any more; a little of the term is for the timer.
         let late = last + self.trip.scale(9, 8) + Span::from_millis(2);
@@ -130,5 +146,17 @@ impl Needless {
         let next = third.map_or(late, |third| late.max(third + self.trip.scale(3, 1)));
         let slack = self.told.div(32).min(Span::from_millis(100)) + Span::from_millis(10);
         next + self.trip + slack < ends
+    }
+
+    /// Whether less was tried than there was time for, from two fifths of the term on.
+    fn too_few(&self, sent: &[(AttemptId, Instant)], ends: Instant) -> bool {
+        let slack = self.told.div(32).min(Span::from_millis(100)) + Span::from_millis(10);
+        let last = ends - (self.trip + slack);
+        let window = last.since(self.since + self.told.scale(2, 5));
+        let pace = self.trip.scale(27, 16) + Span::from_millis(6);
+        let fair = 1 + window.as_micros() / pace.as_micros();
+        // Pauses grow: the first few go out soon.
+        let in_time = sent.iter().filter(|(_, sent)| *sent <= last).count() as u64;
+        !self.is_put_off && in_time < fair.min(MOST as u64 - 1)
     }
 }

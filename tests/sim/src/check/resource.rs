@@ -11,10 +11,10 @@ use super::{Fences, Violation, ensure};
 
 const CHECK: &str = "resource";
 
-/// One fenced resource per key.
+/// One fenced resource per key and slot.
 #[derive(Default)]
 pub struct Resource {
-    keys: BTreeMap<Key, Seen>,
+    keys: BTreeMap<(Key, u32), Seen>,
 }
 
 #[derive(Default)]
@@ -32,7 +32,7 @@ impl Resource {
     pub fn write(
         &mut self,
         fences: &Fences,
-        key: &Key,
+        (key, slot): (&Key, u32),
         fence: Fence,
         lease: LeaseId,
     ) -> Result<bool, Violation> {
@@ -40,7 +40,7 @@ impl Resource {
         ensure(order.is_some(), CHECK, || {
             format!("somebody writes with fence {fence}, which was never granted to it")
         })?;
-        let seen = self.keys.entry(key.clone()).or_default();
+        let seen = self.keys.entry((key.clone(), slot)).or_default();
         if fence < seen.highest {
             return Ok(false);
         }

@@ -94,12 +94,13 @@ impl World {
 }
 
 fn end_belief(who: Who, job: &mut Job, until: TrueTime) -> Option<Belief> {
-    let (lease, fence) = job.grant?;
+    let grant = job.grant.clone()?;
     Some(Belief {
         key: job.key,
         who,
-        lease,
-        fence,
+        lease: grant.lease,
+        fence: grant.fence,
+        limit: job.limit,
         from: job.belief.take()?,
         until,
     })

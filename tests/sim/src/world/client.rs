@@ -1,10 +1,10 @@
 //! A client: one holder at a time, driven the way a binding drives it, and what its user does.
 
 use leasehold::fence::Fence;
-use leasehold::holder::{Ask, Done, Event as Told, Holder, Input, LossReason, Output};
+use leasehold::holder::{Ask, Done, Event as Told, Grant, Holder, Input, LossReason, Output};
 use leasehold::id::{AttemptId, LeaseId};
 use leasehold::name::HolderName;
-use leasehold::protocol::{Credential, Operation};
+use leasehold::protocol::{Credential, Operation, Response};
 use leasehold::time::Instant;
 
 use super::network::From;
@@ -55,7 +55,9 @@ pub struct Job {
     /// Whether it takes up a lease that was handed over.
     pub claim: bool,
     /// What it was granted.
-    pub grant: Option<(LeaseId, Fence)>,
+    pub grant: Option<Grant>,
+    /// The most holders, itself included, that it puts up with.
+    pub limit: u32,
     /// Since when it has believed, if it does.
     pub belief: Option<TrueTime>,
     /// Up to here the belief has been looked at.
@@ -80,17 +82,18 @@ pub struct Job {
 
 impl Job {
     /// A holder that has not been started.
-    pub fn new(holder: Holder, key: usize, claim: bool, now: TrueTime, clean: bool) -> Self {
+    pub fn new(holder: Holder, key: usize, claim: bool, now: TrueTime) -> Self {
         Self {
             holder,
             key,
             claim,
             grant: None,
+            limit: 1,
             belief: None,
             checked: now,
             wake_number: 0,
             is_detached: false,
-            clean,
+            clean: false,
             gives_back: false,
             must_be_served: false,
             deadline: Deadline::default(),
@@ -119,6 +122,8 @@ pub struct Mail {
 pub struct Write {
     /// The key's number.
     pub key: usize,
+    /// In which of the key's places.
+    pub slot: u32,
     /// Under which grant.
     pub lease: LeaseId,
     /// With which fence.
@@ -165,9 +170,12 @@ impl World {
     /// A write arrives at the resource.
     pub(super) fn write_arrives(&mut self, write: &Write) -> Verdict {
         let key = &self.keys[write.key];
-        let accepted = self
-            .resource
-            .write(&self.checks.fences, key, write.fence, write.lease)?;
+        let accepted = self.resource.write(
+            &self.checks.fences,
+            (key, write.slot),
+            write.fence,
+            write.lease,
+        )?;
         self.trace.note(self.now, || {
             format!("write with fence {}: accepted {accepted}", write.fence)
         });
@@ -268,6 +276,11 @@ impl World {
                         needless.answered(*attempt, response, now);
                     }
                 }
+                if let Response::Refused(_) = response
+                    && let Some(needless) = &mut job.needless
+                {
+                    needless.put_off();
+                }
                 job.bounds.settled(*attempt);
             }
             Input::Resent(attempt) => {
@@ -285,7 +298,9 @@ impl World {
                 job.deadline.dropped(*attempt);
                 job.bounds.settled(*attempt);
             }
-            Input::Ask(_, Ask::Release | Ask::Transfer { .. }) if job.holder.is_held(now) => {
+            Input::Ask(_, Ask::Release | Ask::Transfer { .. } | Ask::Finish { .. })
+                if job.holder.is_held(now) =>
+            {
                 job.deadline.ending();
             }
             Input::Ask(_, Ask::Renew(_)) => job.bounds.asked(),
@@ -344,7 +359,8 @@ impl World {
         match event {
             Told::Granted(grant) => {
                 self.grants += 1;
-                job.grant = Some((grant.lease, grant.fence));
+                job.grant = Some(grant.clone());
+                job.limit = self.limits.get(&grant.lease).copied().unwrap_or(1);
             }
             Told::Settled(_, Ok(Done::Transferred(successor))) => {
                 self.mailbox.push(Handle {

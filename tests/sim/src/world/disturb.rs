@@ -1,11 +1,7 @@
 //! What goes wrong by itself: processes, machines, clocks and links.
 
-use leasehold::id::{AttemptId, OpId};
-use leasehold::protocol::{Operation, Request};
-
-use super::network::{From, Parcel};
 use super::{Event, World};
-use crate::check::{Verdict, Who};
+use crate::check::Verdict;
 use crate::fault::Fault;
 use crate::machine::Sleep;
 
@@ -47,7 +43,14 @@ impl World {
             self.tally.count(Fault::HostStepped);
             self.move_host_clock();
         }
-        self.operator()
+        if self.scenario.has_backups && self.rng.per_mille(400) {
+            self.host.backup = Some(self.host.store.clone());
+        }
+        // Where a loss is counted as needless, nobody takes a lease away.
+        if self.scenario.steady.is_none() && self.rng.per_mille(50) {
+            return self.revoke();
+        }
+        Ok(())
     }
 
     fn freeze(&mut self, client: usize) {
@@ -146,32 +149,5 @@ impl World {
                 self.follow_belief(client);
             }
         }
-    }
-
-    /// Somebody looks at a key, or ends its grant.
-    fn operator(&mut self) -> Verdict {
-        // Where a loss is counted as needless, nobody takes a lease away.
-        let steady = self.scenario.steady.is_some();
-        if steady || !self.rng.per_mille(100) || self.host_stands_still() {
-            return Ok(());
-        }
-        let key = self.rng.index(self.keys.len());
-        let operation = if self.rng.per_mille(300) {
-            Operation::Revoke { fence: None }
-        } else {
-            Operation::Inspect
-        };
-        let op = OpId::from_bits(self.rng.wide_bits());
-        self.reach_host(Parcel {
-            from: From {
-                who: Who::NOBODY,
-                attempt: AttemptId(0),
-            },
-            request: Request {
-                key: self.keys[key].clone(),
-                op,
-                operation,
-            },
-        })
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use leasehold::holder::Delivery;
 use leasehold::host::{Host, HostConfig, HostInput, HostOutput, Mutation, PastOutcome, ReplyTo};
 use leasehold::id::LeaseId;
-use leasehold::protocol::Ended;
+use leasehold::protocol::{Ended, Response};
 use leasehold::time::Instant;
 
 use super::network::{From, Parcel};
@@ -21,6 +21,8 @@ pub struct HostNode {
     config: HostConfig,
     /// What survives.
     pub store: Store,
+    /// An older copy of it.
+    pub backup: Option<Store>,
     /// The latest instant the running host was given.
     pub seen: Instant,
     alarm: Option<Instant>,
@@ -40,6 +42,7 @@ impl HostNode {
             host: Some(Host::new(config)),
             config,
             store: Store::default(),
+            backup: None,
             seen: Instant::ZERO,
             alarm: None,
             alarm_number: 0,
@@ -64,6 +67,15 @@ impl World {
             return Ok(());
         }
         let Parcel { from, request } = parcel;
+        self.put_to_host(from, |to| HostInput::Request(to, request))
+    }
+
+    /// Asks the host, if it is up.
+    pub(super) fn put_to_host(
+        &mut self,
+        from: From,
+        question: impl FnOnce(ReplyTo) -> HostInput,
+    ) -> Verdict {
         if !self.host.is_up() {
             if self.rng.per_mille(500) {
                 self.fail(from, Delivery::Unknown);
@@ -73,7 +85,7 @@ impl World {
         self.host.next_reply += 1;
         let to = ReplyTo(self.host.next_reply);
         self.host.asked.insert(to, from);
-        self.tell_host(HostInput::Request(to, request))
+        self.tell_host(question(to))
     }
 
     /// A client has dropped an attempt; the host may notice.
@@ -134,6 +146,14 @@ impl World {
             } else {
                 Fault::HostBehind
             });
+        }
+        if self.stage == Stage::Faulty
+            && self.rng.per_mille(300)
+            && let Some(backup) = self.host.backup.take()
+        {
+            self.tally.count(Fault::HostRestored);
+            self.checks.rolled_back(&backup)?;
+            self.host.store = backup;
         }
         let now = self.host_now();
         let snapshot = self.host.store.snapshot();
@@ -245,8 +265,14 @@ impl World {
             .note(self.now, || format!("host      -> {output:?}"));
         match output {
             HostOutput::Alarm(at) => self.set_alarm(*at),
-            HostOutput::Persist(mutation) => self.note_revoked(mutation),
+            HostOutput::Persist(mutation) => {
+                self.note_revoked(mutation);
+                self.note_limits(mutation);
+            }
             HostOutput::Reply(to, response) => {
+                if let Response::State(state) = response {
+                    self.revisions.insert(state.key.clone(), state.revision);
+                }
                 if let Some(from) = self.host.asked.remove(to) {
                     self.send_back(from, response.clone());
                 }
@@ -294,6 +320,17 @@ impl World {
         let now = self.host_now();
         let left = at.since(now).as_micros().max(1_000);
         self.now + self.machines[0].true_time_for(left)
+    }
+
+    fn note_limits(&mut self, mutation: &Mutation) {
+        let grant = match mutation {
+            Mutation::PutGrant { grant, .. } => Some(grant),
+            Mutation::PutKey(record) => record.grant.as_ref(),
+            _ => None,
+        };
+        if let Some(grant) = grant {
+            self.limits.insert(grant.lease, grant.limit.holders());
+        }
     }
 
     /// What an operator ends, its holder is not to blame for believing.

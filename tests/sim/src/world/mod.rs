@@ -8,11 +8,16 @@ mod client;
 mod disturb;
 mod host;
 mod network;
+mod observer;
 mod rest;
 mod trace;
 mod user;
 
+use std::collections::BTreeMap;
+
 use leasehold::clock::Clock;
+use leasehold::fence::Revision;
+use leasehold::id::LeaseId;
 use leasehold::name::{HolderName, Key};
 use leasehold::protocol::Credential;
 
@@ -77,6 +82,8 @@ struct Handle {
 enum Event {
     /// Something in the world goes wrong.
     Disturb,
+    /// Somebody looks at a key.
+    Observe,
     /// An attempt that was refused as a whole goes out again.
     Resend {
         from: network::From,
@@ -136,6 +143,10 @@ pub struct World {
     host: HostNode,
     keys: Vec<Key>,
     mailbox: Vec<Handle>,
+    /// With how many others each lease puts up.
+    limits: BTreeMap<LeaseId, u32>,
+    /// The revisions that observers have been told.
+    revisions: BTreeMap<Key, Revision>,
     /// How much was asked for so far.
     tickets: u32,
     exclusion: Exclusion,
@@ -146,6 +157,7 @@ pub struct World {
     /// How many of those who ask last were served and are through.
     served: usize,
     disturbances: u64,
+    observations: u64,
     trace: Trace,
 }
 
@@ -221,6 +233,8 @@ impl World {
             host: HostNode::new(scenario.host_config, offset),
             keys,
             mailbox: Vec::new(),
+            limits: BTreeMap::new(),
+            revisions: BTreeMap::new(),
             tickets: 0,
             exclusion: Exclusion::default(),
             resource: Resource::default(),
@@ -229,6 +243,7 @@ impl World {
             grants: 0,
             served: 0,
             disturbances: 0,
+            observations: 0,
             trace: Trace::new(traced),
             rng,
             scenario,
@@ -244,6 +259,9 @@ impl World {
             self.act_later(client);
         }
         self.agenda.put(0, Event::Disturb);
+        if self.scenario.is_watched {
+            self.agenda.put(0, Event::Observe);
+        }
         let violation = self.steps().err();
         for client in 0..self.clients.len() {
             self.settle_belief(client);
@@ -273,6 +291,7 @@ impl World {
     fn step(&mut self, event: Event) -> Verdict {
         match event {
             Event::Disturb => self.disturb(),
+            Event::Observe => self.observe(),
             Event::Resend { from, send } => self.resend(from, &send),
             Event::ToHost(parcel) => self.reach_host(*parcel),
             Event::ToClient(mail) => self.reach_client(*mail),

@@ -148,9 +148,16 @@ impl World {
                 1 => granted.lease = LeaseId::from_bits(granted.lease.to_bits() ^ 1),
                 _ => granted.ttl = granted.ttl + Span::from_secs(90_000),
             },
-            Response::Renewed { about, ttl, .. } => match self.rng.below(3) {
+            Response::Renewed { about, ttl, .. } => match self.rng.below(4) {
                 0 => *about = None,
                 1 => *about = about.map(other),
+                2 => {
+                    response = Response::NotHolder {
+                        about: about.map(other),
+                        ended: Ended::Revoked,
+                        present: None,
+                    }
+                }
                 _ => *ttl = *ttl + Span::from_secs(90_000),
             },
             Response::NotHolder { about, .. } | Response::Released { about } => {

@@ -2,12 +2,14 @@
 
 use leasehold::holder::{Ask, Config, Holder, Input, Schedule, Seed, Ticket};
 use leasehold::id::LeaseId;
-use leasehold::protocol::Credential;
+use leasehold::json::Json;
+use leasehold::name::EntryName;
+use leasehold::protocol::{Credential, Limit};
 use leasehold::time::Span;
 
 use super::client::{Job, Write};
 use super::{Event, Handle, Stage, World};
-use crate::check::{Needless, Verdict, Violation};
+use crate::check::{Deadline, HolderBounds, Needless, Verdict, Violation};
 use crate::fault::Fault;
 
 impl World {
@@ -94,8 +96,36 @@ impl World {
                 self.ask(client, ask)
             }
             85..90 => self.detach(client),
+            90..98 if self.scenario.is_watched => self.enter(client),
+            98..100 if self.scenario.is_watched => self.finish(client),
             _ => Ok(()),
         }
+    }
+
+    /// Sets and deletes a few entries at once.
+    fn enter(&mut self, client: usize) -> Verdict {
+        for _ in 0..self.rng.range(1, 4) {
+            self.change_entry(client)?;
+        }
+        Ok(())
+    }
+
+    fn change_entry(&mut self, client: usize) -> Verdict {
+        let name = self.rng.pick(&["a", "b", "c"]);
+        let value = self.rng.per_mille(700).then(|| self.rng.range(0, 9));
+        let ask = Ask::Entry {
+            name: EntryName::parse(name).expect("a short name is valid"),
+            value: value.and_then(|value| Json::parse(&value.to_string())),
+        };
+        self.ask(client, ask)
+    }
+
+    fn finish(&mut self, client: usize) -> Verdict {
+        let ask = Ask::Finish {
+            result: Json::parse("true").expect("that is JSON"),
+            keep: Span::from_secs(self.rng.range(60, 90)),
+        };
+        self.ask(client, ask)
     }
 
     fn ask(&mut self, client: usize, ask: Ask) -> Verdict {
@@ -107,15 +137,20 @@ impl World {
     fn write(&mut self, client: usize) -> Verdict {
         let now = self.read_clock(self.clients[client].process);
         if let Some(job) = &self.clients[client].job
-            && let Some((lease, fence)) = job.grant
+            && let Some(grant) = &job.grant
             && job.holder.is_held(now)
         {
             let key = job.key;
             let late = self.rng.per_mille(200);
             let most = if late { 60_000_000 } else { self.flight() };
             let at = self.now + self.rng.range(50, most.max(51));
-            self.agenda
-                .put(at, Event::Write(Write { key, lease, fence }));
+            let write = Write {
+                key,
+                slot: grant.slot,
+                lease: grant.lease,
+                fence: grant.fence,
+            };
+            self.agenda.put(at, Event::Write(write));
         }
         Ok(())
     }
@@ -125,12 +160,14 @@ impl World {
         self.tell(client, Input::Detach)?;
         let away = self.rng.per_mille(600);
         if let Some(job) = &mut self.clients[client].job
-            && let Some((lease, fence)) = job.grant
+            && let Some(grant) = &job.grant
             && away
         {
             let key = job.key;
-            let fence = Some(fence);
-            let lease = Credential { lease, fence };
+            let lease = Credential {
+                lease: grant.lease,
+                fence: Some(grant.fence),
+            };
             self.mailbox.push(Handle { key, lease });
         }
         Ok(())
@@ -143,8 +180,7 @@ impl World {
 
     /// A new holder, for a lease of its own or one that was handed over.
     fn begin(&mut self, client: usize) -> Verdict {
-        let mut config = self.draw_config(client);
-        let renews = config.renewal.is_some();
+        let config = self.draw_config(client);
         if !self.mailbox.is_empty() && self.rng.per_mille(400) {
             let handle = self.rng.index(self.mailbox.len());
             let Handle { key, lease } = self.mailbox[handle];
@@ -152,16 +188,10 @@ impl World {
             if self.rng.per_mille(700) {
                 self.mailbox.swap_remove(handle);
             }
-            config.key = self.keys[key].clone();
-            let seed = self.draw_seed();
-            let holder = Holder::resume(config, lease, seed);
-            return self.live(client, (key, true, renews), holder);
+            return self.live(client, key, Some(lease), config);
         }
         let key = self.rng.index(self.keys.len());
-        config.key = self.keys[key].clone();
-        let seed = self.draw_seed();
-        let holder = Holder::acquire(config, seed);
-        self.live(client, (key, false, renews), holder)
+        self.live(client, key, None, config)
     }
 
     /// A new holder that has to be served.
@@ -171,9 +201,7 @@ impl World {
         let name = self.clients[client].name.clone();
         let mut config = Config::new(self.keys[key].clone(), name, low);
         config.wait = Span::from_secs(3_600);
-        let seed = self.draw_seed();
-        let holder = Holder::acquire(config, seed);
-        self.live(client, (key, false, true), holder)?;
+        self.live(client, key, None, config)?;
         if let Some(job) = &mut self.clients[client].job {
             job.must_be_served = true;
         }
@@ -187,7 +215,8 @@ impl World {
         config.wait = if self.rng.per_mille(250) {
             Span::ZERO
         } else {
-            Span::from_micros(self.rng.magnitude(1_000, longest.min(60_000_000)))
+            // Longer than a poll, often enough.
+            Span::from_micros(self.rng.magnitude(1_000, (longest * 4).min(60_000_000)))
         };
         config.renewal = match self.rng.below(10) {
             0 | 1 => None,
@@ -198,6 +227,23 @@ impl World {
             _ => Some(Schedule::DEFAULT),
         };
         config.op_timeout = Span::from_millis(self.rng.magnitude(200, 5_000));
+        if self.scenario.is_shared {
+            let few = self.rng.range(1, 3);
+            let limit = Limit::parse(few).unwrap_or(Limit::EXCLUSIVE);
+            config.limit = self
+                .rng
+                .pick(&[Limit::EXCLUSIVE, limit, limit, Limit::MOST]);
+        }
+        // Where a loss is counted as needless, nobody takes a lease away.
+        if self.scenario.steady.is_none() {
+            config.steal = self.rng.per_mille(20);
+            if self.rng.per_mille(50) {
+                // No shorter than the terms that the host's steps are measured by.
+                let shortest = self.scenario.ttl.0.as_micros();
+                let most = self.rng.magnitude(shortest, longest * 4);
+                config.max_hold = Some(Span::from_micros(most));
+            }
+        }
         if let Some(steady) = &self.scenario.steady {
             config.op_timeout = config
                 .op_timeout
@@ -213,23 +259,41 @@ impl World {
         }
     }
 
-    fn live<E: std::fmt::Debug>(
+    fn live(
         &mut self,
         client: usize,
-        (key, claim, renews): (usize, bool, bool),
-        holder: Result<Holder, E>,
+        key: usize,
+        claim: Option<Credential>,
+        config: Config,
     ) -> Verdict {
+        let config = Config {
+            key: self.keys[key].clone(),
+            ..config
+        };
+        let renews = config.renewal.is_some();
+        let deadline = Deadline::new(config.max_hold);
+        let bounds = HolderBounds::new(config.op_timeout);
+        let seed = self.draw_seed();
+        let holder = match claim {
+            Some(lease) => Holder::resume(config, lease, seed),
+            None => Holder::acquire(config, seed),
+        };
         let holder = holder.map_err(|refused| Violation {
             check: "scenario",
             what: format!("the simulation asks for an impossible holder: {refused:?}"),
         })?;
-        let clean = self.stage >= Stage::Healthy;
-        let mut job = Job::new(holder, key, claim, self.now, clean);
-        job.needless = self.scenario.steady.map(|steady| {
+        let needless = self.scenario.steady.map(|steady| {
             // By a clock that may run too fast.
             let trip = Span::from_micros(steady.longest() * 1_006 / 1_000 + 1_000);
             Needless::new(trip, steady.is_lossy, renews)
         });
+        let job = Job {
+            clean: self.stage >= Stage::Healthy,
+            deadline,
+            bounds,
+            needless,
+            ..Job::new(holder, key, claim.is_some(), self.now)
+        };
         self.clients[client].job = Some(Box::new(job));
         self.tell(client, Input::Start)
     }

@@ -54,12 +54,12 @@ pub const MUTANTS: &[Mutant] = &[
         seeds: 20_000,
     },
     Mutant {
-        name: "a late renewal brings a lease back",
-        file: "holder/renewing.rs",
-        find: "                if self.term.ends > ctx.now {",
-        replace: "                {",
-        checks: &["deadline", "exclusion"],
-        seeds: 5_000,
+        name: "a lease is not over before its last valid instant",
+        file: "holder/mod.rs",
+        find: "            && held.ends() <= self.ctx.now",
+        replace: "            && held.valid_until() <= self.ctx.now",
+        checks: &["deadline"],
+        seeds: 2_000,
     },
     Mutant {
         name: "the loss waits for the answer under way",
@@ -171,7 +171,7 @@ pub const MUTANTS: &[Mutant] = &[
         find: "                    self.plan_on(ctx);\n",
         replace: "",
         checks: &["needless"],
-        seeds: 200_000,
+        seeds: 20_000,
     },
     Mutant {
         name: "an answer about another fence lengthens the term",

@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use leasehold::host::{Mutation, PastOutcome};
 use leasehold::id::OpId;
 use leasehold::name::Key;
-use leasehold::protocol::{Operation, Request, Response};
-use leasehold::time::Instant;
+use leasehold::protocol::{Ended, Operation, Request, Response};
+use leasehold::time::{Instant, Span};
 
 use super::{HostStep, Verdict, ensure};
 use crate::store::Store;
@@ -17,11 +18,20 @@ const CHECK: &str = "done";
 #[derive(Default)]
 pub struct Done {
     keys: BTreeMap<Key, Instant>,
-    /// The finishes that were told: repeated, they finish nothing.
+    /// How long the result of each finish is to be kept.
+    keeps: BTreeMap<OpId, Span>,
+    /// The finishes that have taken effect: repeated, they finish nothing.
     ops: BTreeSet<OpId>,
 }
 
 impl Done {
+    /// Takes note of a request that is about to be given.
+    pub fn asked(&mut self, request: &Request) {
+        if let Operation::Finish(finish) = &request.operation {
+            self.keeps.insert(request.op, finish.keep);
+        }
+    }
+
     /// The host goes on from an older copy of its storage: what was finished since is not.
     pub fn rolled_back(&mut self, store: &Store) {
         let done = store.keys().filter_map(|record| {
@@ -32,31 +42,41 @@ impl Done {
         self.ops.clear();
     }
 
+    /// Takes note of what is stored, whether anybody was told or not: a work is finished, or an
+    /// operator has cleared the mark.
+    pub fn stored(&mut self, mutation: &Mutation) {
+        let Mutation::PutKey(record) = mutation else {
+            return;
+        };
+        for past in record.past.iter().filter(|past| past.at == record.written) {
+            match past.outcome {
+                PastOutcome::Grant {
+                    ended: Ended::Finished,
+                    by: Some(op),
+                    ..
+                } if self.ops.insert(op) => {
+                    let keep = self.keeps.get(&op).copied().unwrap_or(Span::ZERO);
+                    self.keys.insert(record.key.clone(), record.written + keep);
+                }
+                PastOutcome::Revoked(1..) if record.done.is_none() => {
+                    self.keys.remove(&record.key);
+                }
+                _ => {}
+            }
+        }
+    }
+
     /// Takes note of an answer.
     ///
     /// # Errors
     /// When a finished key is given away.
-    pub fn told(&mut self, request: &Request, response: &Response, now: Instant) -> Verdict {
+    pub fn told(&self, request: &Request, response: &Response, now: Instant) -> Verdict {
+        let granted = matches!(response, Response::Granted(granted) if !granted.ttl.is_zero());
         let key = &request.key;
-        match (&request.operation, response) {
-            (Operation::Finish(finish), Response::Finished { .. }) => {
-                if self.ops.insert(request.op) {
-                    self.keys.insert(key.clone(), now + finish.keep);
-                }
-                Ok(())
-            }
-            (Operation::Revoke { .. }, Response::Revoked(count)) if *count > 0 => {
-                self.keys.remove(key);
-                Ok(())
-            }
-            (Operation::Acquire(_), Response::Granted(granted)) if !granted.ttl.is_zero() => {
-                let kept = self.keys.get(key).filter(|until| **until > now);
-                ensure(kept.is_none(), CHECK, || {
-                    format!("{key:?} is done and was granted")
-                })
-            }
-            _ => Ok(()),
-        }
+        let kept = self.keys.get(key).is_some_and(|until| *until > now);
+        ensure(!(granted && kept), CHECK, || {
+            format!("{key:?} is done and was granted")
+        })
     }
 
     /// Looks at a step.

@@ -48,6 +48,7 @@ impl HostChecks {
     pub fn input(&mut self, input: &HostInput, now: Instant, store: &Store) {
         if let HostInput::Request(to, request) = input {
             self.asked.insert(*to, request.clone());
+            self.done.asked(request);
         }
         self.queues.input(input, now, store);
         self.watching.input(input, now, store);
@@ -86,6 +87,7 @@ impl HostChecks {
                 continue;
             };
             self.idempotence.stored(mutation)?;
+            self.done.stored(mutation);
             let watched = self.watching.unknown_to(store);
             self.forgetting.stored(mutation, store, watched, now)?;
             store.apply(mutation.clone());

@@ -7,8 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use leasehold_sim::rng::Rng;
+
 use crate::corpus;
-use crate::mutate::{LONGEST, Random, change};
+use crate::mutate::{LONGEST, change};
 use crate::seen::Seen;
 use crate::targets::Target;
 
@@ -75,7 +77,7 @@ fn said(cause: &(dyn Any + Send)) -> String {
 pub fn explore(target: &'static Target, start: Vec<Vec<u8>>, seed: u64, time: Duration) -> Outcome {
     let watch = Watchdog::start(target);
     let began = Instant::now();
-    let mut random = Random::new(seed);
+    let mut random = Rng::new(seed);
     let mut outcome = Outcome {
         runs: 0,
         took: Duration::ZERO,
@@ -121,25 +123,21 @@ pub fn explore(target: &'static Target, start: Vec<Vec<u8>>, seed: u64, time: Du
     outcome
 }
 
-fn derived(inputs: &[Vec<u8>], target: &Target, random: &mut Random) -> Vec<u8> {
+fn derived(inputs: &[Vec<u8>], target: &Target, random: &mut Rng) -> Vec<u8> {
     // One in two is a descendant of what was found lately.
     let recent = inputs.len().min(16);
-    let first = match random.below(2) {
-        0 => inputs.len() - 1 - random.below(recent),
-        _ => random.below(inputs.len()),
+    let first = match random.index(2) {
+        0 => inputs.len() - 1 - random.index(recent),
+        _ => random.index(inputs.len()),
     };
     let mut input = inputs[first].clone();
-    let other = &inputs[random.below(inputs.len())];
+    let other = &inputs[random.index(inputs.len())];
     change(&mut input, other, target.words, random);
     input
 }
 
 /// Cuts parts out of an input as long as it stays `good`.
-fn shortened(
-    mut input: Vec<u8>,
-    random: &mut Random,
-    mut good: impl FnMut(&[u8]) -> bool,
-) -> Vec<u8> {
+fn shortened(mut input: Vec<u8>, random: &mut Rng, mut good: impl FnMut(&[u8]) -> bool) -> Vec<u8> {
     let tries = SHORTENING.min(input.len() * 2);
     for attempt in 0..tries {
         if input.is_empty() {
@@ -147,8 +145,8 @@ fn shortened(
         }
         // Large parts first.
         let most = (LONGEST >> (attempt * 8 / tries)).clamp(1, input.len());
-        let length = 1 + random.below(most);
-        let at = random.below(input.len() - length + 1);
+        let length = 1 + random.index(most);
+        let at = random.index(input.len() - length + 1);
         let mut shorter = input.clone();
         shorter.drain(at..at + length);
         if good(&shorter) {

@@ -2,8 +2,9 @@
 
 use leasehold_fuzz::corpus;
 use leasehold_fuzz::explore::run_quietly;
-use leasehold_fuzz::mutate::{Random, change};
+use leasehold_fuzz::mutate::change;
 use leasehold_fuzz::targets::TARGETS;
+use leasehold_sim::rng::Rng;
 
 /// What the corpus may take of the repository, in bytes.
 const ROOM: usize = 200 * 1024;
@@ -54,10 +55,10 @@ fn what_lies_near_the_corpus_breaks_no_rule() {
             .into_iter()
             .map(|(_, input)| input)
             .collect();
-        let mut random = Random::new(2026);
+        let mut random = Rng::new(2026);
         for _ in 0..2_000 {
-            let mut input = inputs[random.below(inputs.len())].clone();
-            let other = &inputs[random.below(inputs.len())];
+            let mut input = inputs[random.index(inputs.len())].clone();
+            let other = &inputs[random.index(inputs.len())];
             change(&mut input, other, target.words, &mut random);
             if let Err(why) = run_quietly(target, &input) {
                 panic!("{}: {why}\nthe input: {input:?}", target.name);

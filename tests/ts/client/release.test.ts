@@ -3,6 +3,7 @@ import { test } from "node:test";
 import { type Lease, type LeaseBackend, LeaseClient } from "leasehold";
 import { memory } from "leasehold/memory";
 import { ScriptedBackend, TestClock } from "leasehold/testing";
+import { seededRandom } from "../../rest-endpoint/random.ts";
 import { bench, fenceAt, follow, leaseError, within } from "../support/bench.ts";
 
 test("a release whose answer was lost is through at the second try", async () => {
@@ -49,11 +50,8 @@ test("acquire and release back to back: nothing is renewed afterwards", async ()
 });
 
 test("random interleavings of renew, release and dispose leave the key free", async () => {
-  let seed = 1;
-  const random = (below: number) => {
-    seed = (seed * 48_271) % 2_147_483_647;
-    return seed % below;
-  };
+  const next = seededRandom(1);
+  const random = (below: number) => Math.floor(next() * below);
   for (let round = 0; round < 300; round += 1) {
     const { clock, host, client, rival } = bench();
     const lease = await within(clock, 20, client.acquire("k", { ttlMs: 1_000 }));

@@ -1,18 +1,12 @@
-/** A small seeded generator (Mulberry32): the same seed, the same run, as far as clocks allow. */
+import { seededRandom } from "../../rest-endpoint/random.ts";
+
+/** Choices by a seed: the same seed, the same run, as far as clocks allow. */
 export class Rng {
-  #state: number;
+  /** From 0 up to 1. */
+  readonly next: () => number;
 
   constructor(seed: number) {
-    this.#state = seed >>> 0;
-  }
-
-  /** From 0 up to 1. */
-  next(): number {
-    this.#state = (this.#state + 0x6d2b79f5) >>> 0;
-    let mixed = this.#state;
-    mixed = Math.imul(mixed ^ (mixed >>> 15), mixed | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+    this.next = seededRandom(seed);
   }
 
   /** A whole number from `low` up to `high`. */

@@ -446,6 +446,20 @@ fn a_verification_asks_and_a_no_ends_the_lease() {
 }
 
 #[test]
+fn the_time_that_a_verification_tells_of_is_used_to_renew_in() {
+    // Answers take 3 s. Those to both renewals that fit into the term get lost, though the host has
+    // carried them out.
+    let mut driver = Driver::started(config(10_000));
+    driver.answer(3_000, granted(LEASE, 1, 10_000));
+    driver.run(8_000, |_| Fate::Hang);
+    assert_eq!(driver.sent(is_renew), 2);
+    driver.input(8_000, asked(Ask::Verify));
+    driver.answer(8_500, renewed(9_000));
+    driver.run(60_000, |_| Fate::Answer(500, renewed(10_000)));
+    assert!(driver.is_held());
+}
+
+#[test]
 fn a_verification_without_an_answer_ends_in_doubt_and_the_lease_goes_on() {
     let mut driver = Driver::held(manual(30_000));
     driver.input(100, asked(Ask::Verify));

@@ -98,7 +98,7 @@ pub const MUTANTS: &[Mutant] = &[
         file: "holder/parting.rs",
         find: "            Response::Refused(_) if self.errand.is_in_doubt() => return Self::in_doubt(),\n",
         replace: "",
-        checks: &["exclusion"],
+        checks: &["exclusion", "needless"],
         seeds: 100_000,
     },
     Mutant {
@@ -147,7 +147,7 @@ pub const MUTANTS: &[Mutant] = &[
         find: "        self.0 + self.0.div(8) + Span::from_millis(1)",
         replace: "        (self.0 + self.0.div(8)).max(Span::from_millis(50))",
         checks: &["needless"],
-        seeds: 20_000,
+        seeds: 50_000,
     },
     Mutant {
         name: "renewals know nothing of the round trip",
@@ -162,14 +162,6 @@ pub const MUTANTS: &[Mutant] = &[
         file: "holder/pace.rs",
         find: "self.term.ends - (self.trip + slack)",
         replace: "self.term.ends - slack",
-        checks: &["needless"],
-        seeds: 20_000,
-    },
-    Mutant {
-        name: "a verification that lengthens the term plans nothing",
-        file: "holder/held.rs",
-        find: "                    self.plan_on(ctx);\n",
-        replace: "",
         checks: &["needless"],
         seeds: 20_000,
     },
@@ -210,7 +202,7 @@ pub const MUTANTS: &[Mutant] = &[
         file: "holder/attempts.rs",
         find: "            open.sent = now;",
         replace: "            open.sent = open.sent.min(now);",
-        checks: &["needless"],
+        checks: &["needless", "deadline"],
         seeds: 20_000,
     },
     Mutant {

@@ -231,7 +231,17 @@ impl Scenario {
                     partition: 500,
                     ..Odds::draw(rng)
                 },
-                HostKind::DurableObject => Odds::draw(rng),
+                HostKind::DurableObject if few_keys => Odds::draw(rng),
+                // What a host has forgotten for want of room comes again, or the host goes down.
+                HostKind::DurableObject => {
+                    let odds = Odds::draw(rng);
+                    Odds {
+                        crash: odds.crash.max(30),
+                        duplicated: odds.duplicated.max(150),
+                        very_late: odds.very_late.max(30),
+                        ..odds
+                    }
+                }
                 HostKind::Embedded => Odds {
                     lost: 0,
                     duplicated: 0,

@@ -275,7 +275,7 @@ pub const MUTANTS: &[Mutant] = &[
         find: "floor: snapshot.floor,",
         replace: "floor: Floor {\n                cautious_until: Instant::ZERO,\n                ..snapshot.floor\n            },",
         checks: &["idempotence"],
-        seeds: 200_000,
+        seeds: 50_000,
     },
     Mutant {
         name: "what was forgotten early may win a whole term",

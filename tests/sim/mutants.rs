@@ -192,8 +192,8 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "a grant of another's lease is believed",
         file: "holder/acquiring.rs",
-        find: "granted.lease == acquire.lease\n                    && granted.fence != Fence::NONE",
-        replace: "granted.fence != Fence::NONE",
+        find: "                granted.lease == acquire.lease\n                    && granted.fence != Fence::NONE",
+        replace: "                granted.fence != Fence::NONE",
         checks: &["deadline"],
         seeds: 2_000,
     },
@@ -496,7 +496,7 @@ pub const MUTANTS: &[Mutant] = &[
         file: "host/key/grants.rs",
         find: "        let taken = (0..).zip(&self.0);\n        let free = taken.take_while(|(slot, grant)| grant.record.slot == *slot);\n        free.count() as u32",
         replace: "        self.0.len() as u32",
-        checks: &["admission"],
+        checks: &["admission", "entries"],
         seeds: 5_000,
     },
     Mutant {

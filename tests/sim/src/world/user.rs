@@ -59,6 +59,11 @@ impl World {
             self.tally.count(Fault::Cancelled);
             return self.tell(client, Input::Cancel);
         }
+        // Some die while they wait.
+        if self.stage == Stage::Faulty && self.odds.killed > 0 && self.rng.per_mille(60) {
+            self.tally.count(Fault::Killed);
+            self.kill(client);
+        }
         Ok(())
     }
 

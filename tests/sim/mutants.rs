@@ -120,8 +120,8 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "three lost attempts bar a fourth",
         file: "holder/attempts.rs",
-        find: "Some(sent[index] + age)",
-        replace: "Some(sent[index] + age + Span::from_secs(1_000_000))",
+        find: "max().map(|sent| sent + age)",
+        replace: "max().map(|sent| sent + age + Span::from_secs(1_000_000))",
         checks: &["needless"],
         seeds: 20_000,
     },

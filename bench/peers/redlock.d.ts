@@ -7,6 +7,7 @@ declare module "redlock" {
 
   export default class Redlock {
     constructor(clients: Iterable<unknown>, settings?: Settings);
+    on(event: "error", listener: (error: Error) => void): this;
     acquire(resources: string[], durationMs: number): Promise<{ release(): Promise<unknown> }>;
     using<T>(
       resources: string[],

@@ -102,6 +102,8 @@ async function bundle(tree, meaning) {
     entryFileNames: "[name].js",
     chunkFileNames: "[name].js",
     minifyInternalExports: false,
+    // The declarations have them, and a process that starts need not read them.
+    comments: { jsdoc: false },
     codeSplitting: {
       groups: [
         {

@@ -62,16 +62,18 @@ async function byRedlock(
   far: () => void,
   { ttlMs, terms }: Holding,
 ): Promise<boolean> {
-  const redlock = new Redlock([redis], { retryCount: Math.ceil((4 * ttlMs + 10_000) / 200) });
+  const redlock = new Redlock([redis], { retryCount: 10 + ttlMs / 150 });
   redlock.on("error", () => {});
-  const held = redlock.using([key], ttlMs, async (signal) => {
-    far();
-    const end = performance.now() + terms * ttlMs;
-    while (!signal.aborted && performance.now() < end) await sleep(20);
-    return signal.aborted;
+  return new Promise((tell) => {
+    const held = redlock.using([key], ttlMs, async (signal) => {
+      far();
+      const end = performance.now() + terms * ttlMs;
+      while (!signal.aborted && performance.now() < end) await sleep(20);
+      tell(signal.aborted);
+    });
+    // Never granted; or, later than anybody asks, not released.
+    held.catch(() => tell(true));
   });
-  // It rejects when it can't release what it has lost.
-  return held.catch(() => true);
 }
 
 async function bySemaphore(

@@ -88,6 +88,16 @@ fn a_refused_finish_brings_the_lease_back() {
 }
 
 #[test]
+fn a_lease_that_was_detached_meanwhile_comes_back_as_detached() {
+    let mut driver = finishing();
+    driver.input(110, Input::Detach);
+    driver.answer(120, refused(Code::Invalid, None));
+    assert_eq!(outcome(&driver), Some(Err(ErrorCode::Invalid)));
+    assert!(!driver.is_held());
+    assert_eq!(driver.machine.state(), State::Detached);
+}
+
+#[test]
 fn a_finish_without_an_answer_loses_the_lease_and_gives_the_key_back() {
     let mut driver = finishing();
     driver.run(6_000, |_| Fate::Hang);

@@ -395,8 +395,11 @@ impl Holder {
     }
 
     fn detach(&mut self) {
-        if let Phase::Held(held) = &mut self.phase {
-            held.detach(&mut self.ctx);
+        match &mut self.phase {
+            Phase::Held(held) => held.detach(&mut self.ctx),
+            // If it comes back, it is not held here either.
+            Phase::Parting(parting) => parting.held.detach(&mut self.ctx),
+            _ => {}
         }
     }
 

@@ -55,7 +55,7 @@ impl Who {
 #[derive(Default)]
 pub struct Exclusion {
     beliefs: Vec<Belief>,
-    ended: BTreeMap<(usize, LeaseId), Vec<(Who, TrueTime)>>,
+    revoked: BTreeMap<(usize, LeaseId), TrueTime>,
 }
 
 impl Exclusion {
@@ -64,11 +64,9 @@ impl Exclusion {
         self.beliefs.push(belief);
     }
 
-    /// Somebody who was entitled to has ended this lease. Objects that share a lease by re-entrant
-    /// acquire are one holder: what one of them ends, the others do not count as holding. Whether
-    /// `by` itself goes on believing is not excused.
-    pub fn ended(&mut self, key: usize, lease: LeaseId, by: Who, at: TrueTime) {
-        self.ended.entry((key, lease)).or_default().push((by, at));
+    /// An operator has ended this lease, which its holder learns at its next word with the host.
+    pub fn revoked(&mut self, key: usize, lease: LeaseId, at: TrueTime) {
+        self.revoked.entry((key, lease)).or_insert(at);
     }
 
     /// Two beliefs in different grants of one key at one time, one of them too many, if there are such.
@@ -93,14 +91,9 @@ impl Exclusion {
     }
 
     fn clip(&self, belief: Belief) -> Belief {
-        let ended = self.ended.get(&(belief.key, belief.lease));
-        let by_others = ended
-            .into_iter()
-            .flatten()
-            .filter(|(by, _)| *by != belief.who);
-        let until = by_others.map(|(_, at)| *at).min();
+        let revoked = self.revoked.get(&(belief.key, belief.lease));
         Belief {
-            until: belief.until.min(until.unwrap_or(belief.until)),
+            until: belief.until.min(*revoked.unwrap_or(&belief.until)),
             ..belief
         }
     }
@@ -157,14 +150,14 @@ mod tests {
     }
 
     #[test]
-    fn what_another_has_ended_is_excused_what_one_has_ended_oneself_is_not() {
+    fn what_was_revoked_is_excused_from_then_on() {
         let mut exclusion = Exclusion::default();
         exclusion.believed(belief(0, 1, 0, 100));
         exclusion.believed(belief(0, 2, 50, 120));
         let lease = LeaseId::from_bits(1);
-        exclusion.ended(0, lease, Who { client: 0, life: 0 }, 50);
+        exclusion.revoked(0, lease, 60);
         assert!(exclusion.overlap().is_some());
-        exclusion.ended(0, lease, Who::NOBODY, 50);
+        exclusion.revoked(0, LeaseId::from_bits(2), 50);
         assert!(exclusion.overlap().is_none());
     }
 }

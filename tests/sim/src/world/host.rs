@@ -10,7 +10,7 @@ use leasehold::time::Instant;
 
 use super::network::{From, Parcel};
 use super::{Event, Stage, World};
-use crate::check::{Durability, Verdict, Who};
+use crate::check::{Durability, Verdict};
 use crate::fault::Fault;
 use crate::store::Store;
 
@@ -353,7 +353,7 @@ impl World {
             })
             .collect();
         for lease in leases {
-            self.exclusion.ended(key, lease, Who::NOBODY, self.now);
+            self.exclusion.revoked(key, lease, self.now);
         }
     }
 }

@@ -82,7 +82,8 @@
 //!             Output::Send(send) => {
 //!                 // A carrier would do this in its own time. Here the way to the host is short.
 //!                 let asker = ReplyTo(send.attempt.0.into());
-//!                 host.handle(now, HostInput::Request(asker, send.request));
+//!                 let request = (*send.request).clone();
+//!                 host.handle(now, HostInput::Request(asker, request));
 //!                 while let Some(output) = host.poll_output() {
 //!                     match output {
 //!                         HostOutput::Persist(mutation) => stored.push(mutation),

@@ -30,7 +30,7 @@ fn a_grant_is_told_with_its_fence_and_what_is_left_of_it() {
         wanted: 0,
         remaining: ms(910), // 930 − 20
     };
-    assert_eq!(driver.events, [(at(20), Event::Granted(grant))]);
+    assert_eq!(driver.events, [(at(20), Event::Granted(Box::new(grant)))]);
 }
 
 #[test]

@@ -165,3 +165,13 @@ fn so_many_wait_for_one_answer_and_more_are_refused() {
         assert_eq!(settled, (0..CALLS).collect::<Vec<_>>(), "{ask:?}");
     }
 }
+
+#[test]
+fn an_answer_with_more_than_was_asked_for_is_not_believed_however_long_the_asker_wanted_it() {
+    let mut driver = Driver::held(most(2_000, 2_000));
+    driver.input(40, Input::Ask(TICKET, Ask::Renew(Some(ms(30_000)))));
+    assert_eq!(asked_for(&driver), [1_960]);
+    driver.answer(60, renewed(30_000));
+    // 2000 · 0.99 − 10 − 100: the first term's end.
+    assert_eq!(at(60) + driver.machine.remaining(at(60)), at(1_870));
+}

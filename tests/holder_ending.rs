@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::sync::Arc;
+
 use common::holding::*;
 use common::*;
 use leasehold::holder::{
@@ -9,15 +11,15 @@ use leasehold::holder::{
 };
 use leasehold::protocol::{Code, Ended, Operation, Response};
 
-fn lost(reason: &'static str) -> Failure {
-    Failure {
+fn lost(reason: &'static str) -> Arc<Failure> {
+    Arc::new(Failure {
         code: ErrorCode::Lost,
         reason: reason.into(),
         message: "".into(),
         holder: None,
         retry_after: None,
         finished: None,
-    }
+    })
 }
 
 fn told(driver: &Driver) -> Vec<Event> {
@@ -40,7 +42,7 @@ fn refused_release(answer: Response) -> [Event; 3] {
     };
     [
         Event::Released(Release::Unconfirmed),
-        Event::Settled(TICKET, Err((&refusal).into())),
+        Event::Settled(TICKET, Err(Arc::new((&refusal).into()))),
         Event::Closed,
     ]
 }
@@ -220,7 +222,7 @@ fn a_transfer_ends_the_lease_before_its_request_leaves() {
         events(&driver),
         [
             &Event::Transferred,
-            &Event::Settled(TICKET, Ok(Done::Transferred(successor))),
+            &Event::Settled(TICKET, Ok(Done::Transferred(Box::new(successor)))),
             &Event::Closed
         ]
     );

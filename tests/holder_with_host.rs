@@ -131,7 +131,7 @@ impl World {
                 self.highest = grant.fence.value();
             }
             if let Output::Send(send) = output {
-                self.carry(|| Coming::ToHost(holder, send.attempt, send.request.clone()));
+                self.carry(|| Coming::ToHost(holder, send.attempt, (*send.request).clone()));
                 if self.below(100) < self.faults / 2 {
                     // The carrier notices at some time that something is wrong.
                     let noticed = self.now + self.below(500);

@@ -1,11 +1,12 @@
 //! On the way to a lease: asking, waiting in the queue, asking again.
 
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 
 use crate::fence::Fence;
-use crate::id::AttemptId;
+use crate::id::{AttemptId, LeaseId, OpId};
 use crate::protocol::{
-    Acquire, Ended, Granted, Operation, Request, Response, Transfer, longest_poll,
+    Acquire, Ended, Granted, Held, Operation, Request, Response, Transfer, longest_poll,
 };
 use crate::time::{Instant, Span};
 
@@ -17,7 +18,7 @@ use super::held::HeldLease;
 use super::pause::pause_after;
 use super::term::Term;
 use super::timers::Timer;
-use super::{Goal, TransportFailure, parting};
+use super::{Goal, TransportFailure};
 
 /// The shortest pause between two polls of a host that does not let requests wait.
 const MIN_POLL_GAP: Span = Span::from_millis(100);
@@ -37,7 +38,9 @@ fn flight(limit: Span) -> Span {
 /// A holder that has no lease yet.
 pub(super) struct Acquiring {
     plan: Plan,
-    request: Request,
+    op: OpId,
+    /// The id that the lease will have.
+    lease: LeaseId,
     attempts: Attempts,
     /// Attempts that came to nothing since the host last answered to the purpose.
     failures: u32,
@@ -46,7 +49,7 @@ pub(super) struct Acquiring {
     /// Whether the host keeps a place in its queue for us.
     queued: bool,
     /// What to report if time runs out now.
-    standing: Failure,
+    standing: Arc<Failure>,
 }
 
 /// What is wanted, and how long to go on for it.
@@ -112,30 +115,6 @@ impl Plan {
             _ => answered.max(patience.scale(1 << unanswered.min(3), 1)),
         }
     }
-
-    /// A new op.
-    fn request(self, config: &Config, ctx: &mut Context) -> Request {
-        let lease = ctx.next_lease();
-        let operation = match self.goal {
-            Goal::Acquire => Operation::Acquire(Acquire {
-                limit: config.limit,
-                steal: config.steal,
-                fingerprint: config.fingerprint.clone(),
-                ..Acquire::new(config.holder.clone(), lease, config.ttl, self.wait(ctx.now))
-            }),
-            Goal::Claim(held) => Operation::Transfer(Transfer {
-                credential: held,
-                successor: config.holder.clone(),
-                lease,
-                ttl: config.ttl,
-            }),
-        };
-        Request {
-            key: config.key.clone(),
-            op: ctx.next_op(),
-            operation,
-        }
-    }
 }
 
 /// What follows from a step.
@@ -145,34 +124,55 @@ pub(super) enum Next {
     /// The lease is held.
     Held(Box<HeldLease>),
     /// There will be no lease.
-    Failed(Failure),
+    Failed(Arc<Failure>),
 }
 
 impl Acquiring {
     /// Sends the first attempt.
-    pub fn start(config: &Config, ctx: &mut Context, goal: Goal) -> Self {
-        let plan = Plan::new(config, ctx.now, goal);
+    pub fn start(ctx: &mut Context, goal: Goal) -> Self {
         let mut acquiring = Self {
-            plan,
-            request: plan.request(config, ctx),
+            plan: Plan::new(&ctx.config, ctx.now, goal),
+            op: ctx.next_op(),
+            lease: ctx.next_lease(),
             attempts: Attempts::at_most(MAX_OPEN),
             failures: 0,
             anew: false,
             queued: false,
-            standing: Failure::unavailable("no-answer", None),
+            standing: Failure::no_answer(),
         };
-        acquiring.send(config, ctx);
+        acquiring.send(ctx);
         acquiring
     }
 
+    /// What is asked for now: a repeated attempt differs in what is left of the wait.
+    fn request(&self, ctx: &Context) -> Arc<Request> {
+        let config = &ctx.config;
+        let holder = config.holder.clone();
+        let operation = match self.plan.goal {
+            Goal::Acquire => Operation::Acquire(Acquire {
+                limit: config.limit,
+                steal: config.steal,
+                fingerprint: config.fingerprint.clone(),
+                ..Acquire::new(holder, self.lease, config.ttl, self.plan.wait(ctx.now))
+            }),
+            Goal::Claim(credential) => Operation::Transfer(Transfer {
+                credential,
+                successor: holder,
+                lease: self.lease,
+                ttl: config.ttl,
+            }),
+        };
+        ctx.request(self.op, operation)
+    }
+
     /// Sends an attempt; one before it that had no answer yet stays open beside it.
-    fn send(&mut self, config: &Config, ctx: &mut Context) {
+    fn send(&mut self, ctx: &mut Context) {
         let timeout = self.plan.give_up.since(ctx.now);
-        let id = ctx.send(self.request.clone(), timeout, false);
+        let id = ctx.send(self.request(ctx), timeout, false);
         self.attempts.sent(ctx, id);
         let patience = self
             .plan
-            .patience(config, ctx.now, self.failures, self.queued);
+            .patience(&ctx.config, ctx.now, self.failures, self.queued);
         let until = (ctx.now + patience).min(self.plan.give_up);
         ctx.timers.set(Timer::Attempt, until);
         ctx.timers.set(Timer::GiveUp, self.plan.give_up);
@@ -191,48 +191,24 @@ impl Acquiring {
     }
 
     /// Takes an answer.
-    pub fn answered(
-        &mut self,
-        config: &Config,
-        ctx: &mut Context,
-        attempt: AttemptId,
-        response: &Response,
-    ) -> Next {
+    pub fn answered(&mut self, ctx: &mut Context, attempt: AttemptId, response: &Response) -> Next {
         let is_newest = self.attempts.is_last(attempt);
         let Some(sent) = self.attempts.answered(attempt) else {
             return Next::Wait;
         };
         match response {
-            Response::Granted(granted) if self.is_ours(granted) => {
-                self.granted(config, ctx, (sent, is_newest), granted)
+            Response::Granted(granted) if self.is_ours(ctx, granted) => {
+                self.granted(ctx, (sent, is_newest), granted)
             }
             // The host says the same to the newest attempt, or what has come of it since.
             _ if !is_newest => {
                 self.failures = 0;
                 Next::Wait
             }
-            Response::Held(held) => {
-                self.failures = 0;
-                self.queued = false;
-                self.standing = Failure {
-                    holder: held.holder.clone(),
-                    retry_after: Some(held.retry_after),
-                    ..Failure::new(ErrorCode::Timeout, "held-by-another")
-                };
-                if self.plan.single {
-                    return Next::Failed(Failure {
-                        code: ErrorCode::Held,
-                        ..self.standing.clone()
-                    });
-                }
-                // A denial is the op's outcome: asking again is another op.
-                self.give_op_up(config, ctx);
-                self.back_off(ctx, Some(held.retry_after.max(MIN_POLL_GAP)));
-                Next::Wait
-            }
+            Response::Held(held) => self.held_by_another(ctx, held),
             Response::Done(done) => {
                 self.queued = false;
-                Next::Failed(Failure::done(done.clone()))
+                Next::Failed(Failure::done(done))
             }
             Response::Queued { ahead, retry_after } => {
                 self.failures = 0;
@@ -247,14 +223,14 @@ impl Acquiring {
                 Next::Wait
             }
             Response::NotHolder { ended, .. } => match self.plan.goal {
-                Goal::Claim(_) => Next::Failed(super::lost(ended.name())),
-                Goal::Acquire => self.start_over(config, ctx, ended.name()),
+                Goal::Claim(_) => Next::Failed(Failure::lost(ended.name())),
+                Goal::Acquire => self.start_over(ctx, ended.name()),
             },
-            Response::Cancelled => self.start_over(config, ctx, Ended::Cancelled.name()),
+            Response::Cancelled => self.start_over(ctx, Ended::Cancelled.name()),
             Response::Refused(refusal) => {
                 let passing = refusal.retry_after.is_some() && !self.plan.single;
                 let retry_after = refusal.retry_after;
-                let failure = Failure::from(refusal);
+                let failure = Failure::refused(refusal);
                 if !passing {
                     return Next::Failed(failure);
                 }
@@ -270,68 +246,78 @@ impl Acquiring {
     }
 
     /// Whether a host can have granted this to what was asked.
-    fn is_ours(&self, granted: &Granted) -> bool {
-        match &self.request.operation {
-            Operation::Acquire(acquire) => {
-                granted.lease == acquire.lease
-                    && granted.fence != Fence::NONE
-                    && granted.ttl <= acquire.ttl
-            }
-            Operation::Transfer(transfer) => parting::is_granted(transfer, granted),
-            _ => false,
+    fn is_ours(&self, ctx: &Context, granted: &Granted) -> bool {
+        let above = match self.plan.goal {
+            Goal::Acquire => Some(Fence::NONE),
+            Goal::Claim(credential) => credential.fence,
+        };
+        granted.lease == self.lease && Some(granted.fence) > above && granted.ttl <= ctx.config.ttl
+    }
+
+    /// A denial is the op's outcome: asking again is another op.
+    fn held_by_another(&mut self, ctx: &mut Context, held: &Held) -> Next {
+        if self.plan.single {
+            self.queued = false;
+            return Next::Failed(Failure::held(ErrorCode::Held, held));
         }
+        self.failures = 0;
+        self.queued = false;
+        self.standing = Failure::held(ErrorCode::Timeout, held);
+        self.give_op_up(ctx);
+        self.back_off(ctx, Some(held.retry_after.max(MIN_POLL_GAP)));
+        Next::Wait
     }
 
     fn granted(
         &mut self,
-        config: &Config,
         ctx: &mut Context,
         (sent, is_newest): (Instant, bool),
         granted: &Granted,
     ) -> Next {
         let flight = ctx.now.since(sent);
         ctx.round_trip.learn(flight.saturating_sub(granted.waited));
-        let term = Term::new(config.bounds, sent, ctx.now, granted.ttl, granted.waited);
+        let term = Term::new(
+            ctx.config.bounds,
+            sent,
+            ctx.now,
+            granted.ttl,
+            granted.waited,
+        );
         if term.ends > ctx.now {
             self.attempts.drop_all(ctx);
-            return Next::Held(Box::new(HeldLease::new(config, ctx, granted, term)));
+            return Next::Held(HeldLease::new(ctx, granted, term));
         }
         if !is_newest {
             // The newest attempt may be told of it in time.
             return Next::Wait;
         }
-        let op = ctx.next_op();
-        ctx.leave_behind(super::request(
-            config,
-            op,
-            Operation::Release(granted.into()),
-        ));
+        ctx.leave_release(granted.into());
         self.attempts.drop_all(ctx);
         self.attempts = Attempts::at_most(MAX_OPEN);
-        self.start_over(config, ctx, "granted-too-late")
+        self.start_over(ctx, "granted-too-late")
     }
 
     /// Asks for a new grant under a new op, if there is time. Not at once: a host that always answers
     /// like this must not be asked as fast as it answers.
-    fn start_over(&mut self, config: &Config, ctx: &mut Context, reason: &'static str) -> Next {
+    fn start_over(&mut self, ctx: &mut Context, reason: &'static str) -> Next {
         self.queued = false;
-        self.standing = Failure::unavailable(reason, None);
+        self.standing = Failure::new(ErrorCode::Unavailable, reason);
         if self.plan.single || ctx.now >= self.plan.deadline {
             return Next::Failed(self.standing.clone());
         }
-        self.give_op_up(config, ctx);
+        self.give_op_up(ctx);
         self.back_off(ctx, None);
         Next::Wait
     }
 
     /// The op has had an outcome that is no grant: the next attempt begins another one. Should an
     /// attempt of it still be on its way, it must not be granted.
-    fn give_op_up(&mut self, config: &Config, ctx: &mut Context) {
+    fn give_op_up(&mut self, ctx: &mut Context) {
         if core::mem::replace(&mut self.anew, true) {
             return;
         }
         if self.attempts.may_take_effect() {
-            ctx.leave_behind(super::request(config, self.request.op, Operation::Cancel));
+            ctx.leave_cancel(self.op);
         }
         self.attempts.drop_all(ctx);
         self.attempts = Attempts::at_most(MAX_OPEN);
@@ -348,10 +334,7 @@ impl Acquiring {
         if !self.attempts.failed(attempt, failure) || !is_newest {
             return Next::Wait;
         }
-        self.unanswered(
-            ctx,
-            Failure::unavailable("unreachable", failure.retry_after),
-        )
+        self.unanswered(ctx, Failure::unreachable(failure.retry_after))
     }
 
     /// This attempt counts from now.
@@ -359,7 +342,7 @@ impl Acquiring {
         self.attempts.resent(attempt, now);
     }
 
-    fn unanswered(&mut self, ctx: &mut Context, failure: Failure) -> Next {
+    fn unanswered(&mut self, ctx: &mut Context, failure: Arc<Failure>) -> Next {
         if self.plan.single {
             return Next::Failed(failure);
         }
@@ -372,11 +355,11 @@ impl Acquiring {
     }
 
     /// The next attempt is due: the one before has had no answer yet, or a pause is over.
-    pub fn attempt(&mut self, config: &Config, ctx: &mut Context) -> Next {
+    pub fn attempt(&mut self, ctx: &mut Context) -> Next {
         if self.attempts.awaits_last() {
             self.failures = self.failures.saturating_add(1);
             if self.standing.code != ErrorCode::Timeout {
-                self.standing = Failure::unavailable("no-answer", None);
+                self.standing = Failure::no_answer();
             }
         }
         if self.plan.single || ctx.now >= self.plan.deadline {
@@ -384,11 +367,10 @@ impl Acquiring {
         }
         if core::mem::take(&mut self.anew) {
             self.failures = 0;
-            self.request = self.plan.request(config, ctx);
-        } else if let Operation::Acquire(acquire) = &mut self.request.operation {
-            acquire.wait = self.plan.wait(ctx.now);
+            self.op = ctx.next_op();
+            self.lease = ctx.next_lease();
         }
-        self.send(config, ctx);
+        self.send(ctx);
         Next::Wait
     }
 
@@ -398,10 +380,10 @@ impl Acquiring {
     }
 
     /// Stops, and leaves behind what has to be cancelled at the host, if anything may live on there.
-    pub fn end(mut self, config: &Config, ctx: &mut Context) {
+    pub fn end(&mut self, ctx: &mut Context) {
         ctx.timers.stop_all();
         if !self.anew && (self.queued || self.attempts.may_take_effect()) {
-            ctx.leave_behind(super::request(config, self.request.op, Operation::Cancel));
+            ctx.leave_cancel(self.op);
         }
         self.attempts.drop_all(ctx);
     }

@@ -1,14 +1,17 @@
 //! What a holder is asked to do with its lease: done where there is one, else refused with the reason.
 
-use crate::protocol::{Credential, Finish, Refusal, Transfer, check_ttl};
+use alloc::boxed::Box;
+use alloc::sync::Arc;
 
-use super::event::{Event, Failure};
+use crate::protocol::{Finish, Invalid, Operation, Refusal, Transfer, check_ttl};
+
+use super::event::Failure;
 use super::input::Ask;
-use super::parting::{Parting, Way};
+use super::parting::Parting;
 use super::releasing::Releasing;
 use super::state::State;
 use super::tickets::{Ticket, Tickets};
-use super::{Holder, NOT_HELD, Phase, lost};
+use super::{Holder, NOT_HELD, Phase};
 
 impl Holder {
     pub(super) fn ask(&mut self, ticket: Ticket, ask: Ask) {
@@ -17,53 +20,55 @@ impl Holder {
             (Phase::Releasing(releasing), Ask::Release) => releasing.join(&mut self.ctx, ticket),
             (Phase::Parting(parting), Ask::Release) => parting.release(&mut self.ctx, ticket),
             (Phase::Held(held), _) if held.is_detached() => {
-                self.refuse(ticket, lost(State::Detached.name()));
+                self.refuse(ticket, Failure::lost(State::Detached.name()));
             }
             (Phase::Held(held), Ask::Renew(ttl)) => match ttl.map(check_ttl) {
-                Some(Err(invalid)) => self.refuse(ticket, Failure::from(&Refusal::from(invalid))),
-                Some(Ok(_)) | None => held.renew_now(&self.config, &mut self.ctx, ticket, ttl),
+                Some(Err(invalid)) => self.refuse(ticket, illegal(invalid)),
+                Some(Ok(_)) | None => held.renew_now(&mut self.ctx, ticket, ttl),
             },
-            (Phase::Held(held), Ask::Verify) => held.verify(&self.config, &mut self.ctx, ticket),
+            (Phase::Held(held), Ask::Verify) => held.verify(&mut self.ctx, ticket),
             (
-                Phase::Held(_),
+                Phase::Held(held),
                 Ask::Transfer {
                     successor,
                     lease,
                     ttl,
                 },
             ) => match check_ttl(ttl) {
-                Err(invalid) => self.refuse(ticket, Failure::from(&Refusal::from(invalid))),
-                Ok(_) => self.part(ticket, |credential| {
-                    Way::Transfer(Transfer {
-                        credential,
+                Err(invalid) => self.refuse(ticket, illegal(invalid)),
+                Ok(_) => {
+                    let transfer = Operation::Transfer(Transfer {
+                        credential: held.credential(),
                         successor,
                         lease,
                         ttl,
-                    })
-                }),
+                    });
+                    self.part(ticket, transfer);
+                }
             },
-            (Phase::Held(_), Ask::Finish { result, keep }) => self.part(ticket, |credential| {
-                Way::Finish(Finish {
-                    credential,
+            (Phase::Held(held), Ask::Finish { result, keep }) => {
+                let finish = Operation::Finish(Finish {
+                    credential: held.credential(),
                     result,
                     keep,
-                })
-            }),
+                });
+                self.part(ticket, finish);
+            }
             (Phase::Held(held), Ask::Entry { name, value }) => {
-                held.enter(&self.config, &mut self.ctx, ticket, (name, value));
+                held.enter(&mut self.ctx, ticket, (name, value));
             }
             (_, ask) => {
                 if ask == Ask::Release {
                     // Whoever worked under a lost lease has stopped.
                     self.strays.hasten(&mut self.ctx);
                 }
-                self.refuse(ticket, lost(self.why_not_held()));
+                self.refuse(ticket, Failure::lost(self.why_not_held()));
             }
         }
     }
 
-    fn refuse(&mut self, ticket: Ticket, failure: Failure) {
-        self.ctx.emit(Event::Settled(ticket, Err(failure)));
+    fn refuse(&mut self, ticket: Ticket, failure: Arc<Failure>) {
+        self.ctx.settle(ticket, Err(failure));
     }
 
     fn why_not_held(&self) -> &'static str {
@@ -75,17 +80,16 @@ impl Holder {
     }
 
     pub(super) fn release(&mut self, tickets: Tickets) {
-        if let Phase::Held(held) = self.leave() {
-            let releasing = Releasing::start(&self.config, &mut self.ctx, *held, tickets);
-            self.phase = Phase::Releasing(releasing);
+        if let Phase::Held(mut held) = self.leave() {
+            let releasing = Releasing::start(&mut self.ctx, &mut held, tickets);
+            self.phase = Phase::Releasing(Box::new(releasing));
         }
     }
 
-    fn part(&mut self, ticket: Ticket, way: impl FnOnce(Credential) -> Way) {
+    fn part(&mut self, ticket: Ticket, operation: Operation) {
         if let Phase::Held(held) = self.leave() {
-            let way = way(held.credential());
-            let parting = Parting::start(&self.config, &mut self.ctx, held, ticket, way);
-            self.phase = Phase::Parting(parting);
+            let parting = Parting::start(&mut self.ctx, held, ticket, operation);
+            self.phase = Phase::Parting(Box::new(parting));
         }
     }
 
@@ -93,4 +97,8 @@ impl Holder {
     pub(super) fn leave(&mut self) -> Phase {
         core::mem::replace(&mut self.phase, Phase::Over(State::Lost, NOT_HELD))
     }
+}
+
+fn illegal(invalid: Invalid) -> Arc<Failure> {
+    Failure::refused(&Refusal::from(invalid))
 }

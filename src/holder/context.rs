@@ -1,14 +1,17 @@
 //! What all of a holder's states share: the time, the ids, and the way out.
 
 use alloc::collections::VecDeque;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::id::{AttemptId, LeaseId, OpId};
-use crate::protocol::Request;
+use crate::protocol::{Credential, Operation, Request};
 use crate::time::{Instant, Span};
 
-use super::event::{Event, Output, Send};
+use super::config::Config;
+use super::event::{Done, Event, Failure, Output, Send};
 use super::pace::RoundTrip;
+use super::tickets::Ticket;
 use super::timers::Timers;
 
 /// Random bits a holder starts with, from a cryptographic source.
@@ -22,9 +25,8 @@ pub struct Seed {
 }
 
 pub(super) struct Context {
+    pub config: Config,
     pub now: Instant,
-    /// How long an operation may take over all its attempts.
-    pub op_timeout: Span,
     /// How long the way to the host and back takes, as far as has been learnt.
     pub round_trip: RoundTrip,
     pub timers: Timers,
@@ -35,14 +37,14 @@ pub(super) struct Context {
     attempts: u32,
     outputs: VecDeque<Output>,
     /// What has to be taken back from the host.
-    left_behind: Vec<Request>,
+    left_behind: Vec<Arc<Request>>,
 }
 
 impl Context {
-    pub fn new(seed: Seed, op_timeout: Span) -> Self {
+    pub fn new(config: Config, seed: Seed) -> Self {
         Self {
+            config,
             now: Instant::ZERO,
-            op_timeout,
             round_trip: RoundTrip::default(),
             timers: Timers::default(),
             seed,
@@ -88,7 +90,16 @@ impl Context {
         self.jitter
     }
 
-    pub fn send(&mut self, request: Request, timeout: Span, rebind: bool) -> AttemptId {
+    /// A request for this holder's key.
+    pub fn request(&self, op: OpId, operation: Operation) -> Arc<Request> {
+        Arc::new(Request {
+            key: self.config.key.clone(),
+            op,
+            operation,
+        })
+    }
+
+    pub fn send(&mut self, request: Arc<Request>, timeout: Span, rebind: bool) -> AttemptId {
         self.attempts = self.attempts.wrapping_add(1);
         let attempt = AttemptId(self.attempts);
         self.outputs.push_back(Output::Send(Send {
@@ -108,12 +119,24 @@ impl Context {
         self.outputs.push_back(Output::Event(event));
     }
 
-    /// Has something taken back that nobody will hold.
-    pub fn leave_behind(&mut self, request: Request) {
-        self.left_behind.push(request);
+    /// Tells how what was asked for has ended.
+    pub fn settle(&mut self, ticket: Ticket, outcome: Result<Done, Arc<Failure>>) {
+        self.emit(Event::Settled(ticket, outcome));
     }
 
-    pub fn take_left_behind(&mut self) -> Vec<Request> {
+    /// Has the acquire or transfer with this op taken back.
+    pub fn leave_cancel(&mut self, op: OpId) {
+        self.left_behind.push(self.request(op, Operation::Cancel));
+    }
+
+    /// Has a lease taken back that nobody will hold.
+    pub fn leave_release(&mut self, lease: Credential) {
+        let op = self.next_op();
+        self.left_behind
+            .push(self.request(op, Operation::Release(lease)));
+    }
+
+    pub fn take_left_behind(&mut self) -> Vec<Arc<Request>> {
         core::mem::take(&mut self.left_behind)
     }
 

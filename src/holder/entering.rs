@@ -2,18 +2,18 @@
 //! later one.
 
 use alloc::collections::VecDeque;
+use alloc::sync::Arc;
 
 use crate::id::AttemptId;
 use crate::json::Json;
 use crate::name::EntryName;
-use crate::protocol::{Entry, MAX_ENTRIES, Operation, Response};
+use crate::protocol::{Ended, Entry, MAX_ENTRIES, Operation, Response};
 
 use super::TransportFailure;
-use super::config::Config;
 use super::context::Context;
-use super::errand::Errand;
-use super::event::{Done, ErrorCode, Event, Failure, LossReason};
-use super::held::{HeldLease, Verdict};
+use super::errand::{Errand, Verdict};
+use super::event::{Done, ErrorCode, Failure};
+use super::held::HeldLease;
 use super::tickets::Ticket;
 use super::timers::Timer;
 
@@ -33,17 +33,13 @@ impl Entering {
     }
 
     /// Awaits nothing any more.
-    pub fn end(&mut self, ctx: &mut Context, why: &Failure) {
-        let mut settle = |ticket| ctx.emit(Event::Settled(ticket, Err(why.clone())));
-        let running = self.running.take().map(|(errand, ticket)| {
-            settle(ticket);
-            errand
-        });
-        self.waiting
-            .drain(..)
-            .for_each(|(ticket, ..)| settle(ticket));
-        if let Some(mut errand) = running {
+    pub fn end(&mut self, ctx: &mut Context, why: &Arc<Failure>) {
+        if let Some((mut errand, ticket)) = self.running.take() {
+            ctx.settle(ticket, Err(why.clone()));
             errand.abandon(ctx);
+        }
+        for (ticket, ..) in self.waiting.drain(..) {
+            ctx.settle(ticket, Err(why.clone()));
         }
     }
 }
@@ -52,77 +48,60 @@ impl HeldLease {
     /// Changes an entry, once those before it are through.
     pub fn enter(
         &mut self,
-        config: &Config,
         ctx: &mut Context,
         ticket: Ticket,
         (name, value): (EntryName, Option<Json>),
     ) {
         if self.entering.waiting.len() == MAX_ENTRIES {
             let full = Failure::new(ErrorCode::Unavailable, "too-many-changes");
-            return ctx.emit(Event::Settled(ticket, Err(full)));
+            return ctx.settle(ticket, Err(full));
         }
         self.entering.waiting.push_back((ticket, name, value));
-        self.enter_next(config, ctx);
+        self.enter_next(ctx);
     }
 
-    fn enter_next(&mut self, config: &Config, ctx: &mut Context) {
+    fn enter_next(&mut self, ctx: &mut Context) {
         if self.entering.running.is_some() {
             return;
         }
         let Some((ticket, name, value)) = self.entering.waiting.pop_front() else {
-            return ctx.timers.stop(Timer::Entry);
+            return;
         };
         self.entering.number += 1;
-        let entry = Entry {
+        let entry = Operation::Entry(Entry {
             credential: self.credential(),
             name,
             value,
             number: self.entering.number,
-        };
-        let errand = Errand::start(config, ctx, Operation::Entry(entry));
-        ctx.timers.set(Timer::Entry, errand.due());
-        self.entering.running = Some((errand, ticket));
+        });
+        self.entering.running = Some((Errand::start(ctx, Timer::Entry, entry), ticket));
     }
 
-    fn entered(&mut self, config: &Config, ctx: &mut Context, outcome: Result<Done, Failure>) {
+    fn entered(&mut self, ctx: &mut Context, outcome: Result<Done, Arc<Failure>>) {
         if let Some((mut errand, ticket)) = self.entering.running.take() {
             errand.abandon(ctx);
-            ctx.emit(Event::Settled(ticket, outcome));
+            ctx.settle(ticket, outcome);
         }
-        self.enter_next(config, ctx);
+        self.enter_next(ctx);
     }
 
     pub(super) fn entry_answered(
         &mut self,
-        config: &Config,
         ctx: &mut Context,
         attempt: AttemptId,
         response: &Response,
-    ) -> Verdict {
-        let own = self.credential().fence;
-        let Some((errand, _)) = &mut self.entering.running else {
-            return Verdict::NotMine;
-        };
-        if errand.answered(attempt).is_none() {
-            return Verdict::NotMine;
+    ) -> Option<Ended> {
+        let (errand, _) = self.entering.running.as_mut()?;
+        errand.answered(attempt)?;
+        if errand.is_settled_by(ctx, response) {
+            match errand.read(response) {
+                Verdict::Done => self.entered(ctx, Ok(Done::Entered)),
+                Verdict::Ended(ended) => return Some(ended),
+                Verdict::Refused(failure) => self.entered(ctx, Err(failure)),
+                Verdict::Unreadable => errand.unreadable(ctx),
+            }
         }
-        match response {
-            response if !errand.is_settled_by(ctx, response) => {}
-            Response::Entered { about } if *about == own => {
-                self.entered(config, ctx, Ok(Done::Entered));
-                return Verdict::Stays;
-            }
-            Response::NotHolder { about, ended, .. } if *about == own => {
-                return Verdict::Lost(LossReason::NotHolder(*ended));
-            }
-            Response::Refused(refusal) => {
-                self.entered(config, ctx, Err(refusal.into()));
-                return Verdict::Stays;
-            }
-            _ => errand.unreadable(ctx),
-        }
-        ctx.timers.set(Timer::Entry, errand.due());
-        Verdict::Stays
+        None
     }
 
     pub(super) fn entry_failed(
@@ -131,22 +110,17 @@ impl HeldLease {
         attempt: AttemptId,
         failure: TransportFailure,
     ) {
-        if let Some((errand, _)) = &mut self.entering.running
-            && errand.failed(ctx, attempt, failure)
-        {
-            ctx.timers.set(Timer::Entry, errand.due());
+        if let Some((errand, _)) = &mut self.entering.running {
+            errand.failed(ctx, attempt, failure);
         }
     }
 
     /// The next attempt is due, or there is no time for another.
-    pub(super) fn entry_due(&mut self, config: &Config, ctx: &mut Context) {
-        let Some((errand, _)) = &mut self.entering.running else {
-            return;
-        };
-        if errand.run(ctx) {
-            ctx.timers.set(Timer::Entry, errand.due());
-        } else {
-            self.entered(config, ctx, Err(Failure::unavailable("no-answer", None)));
+    pub(super) fn entry_due(&mut self, ctx: &mut Context) {
+        if let Some((errand, _)) = &mut self.entering.running
+            && !errand.run(ctx)
+        {
+            self.entered(ctx, Err(Failure::no_answer()));
         }
     }
 }

@@ -1,21 +1,26 @@
-//! An operation with a budget of time: release, transfer, verify, and what takes back.
+//! An operation with a budget of time: release, transfer, finish, entry, verify, and what takes back.
+
+use alloc::sync::Arc;
 
 use crate::id::{AttemptId, OpId};
-use crate::protocol::{Operation, Request, Response};
+use crate::protocol::{Credential, Ended, Operation, Request, Response};
 use crate::time::{Instant, Span};
 
 use super::TransportFailure;
 use super::attempts::Attempts;
-use super::config::Config;
 use super::context::Context;
+use super::event::Failure;
 use super::pause::pause_after;
+use super::timers::Timer;
 
 /// The most attempts that are open at once.
 const MAX_OPEN: usize = 3;
 
 /// One operation, tried again under its op until it is answered or its time is over.
 pub(super) struct Errand {
-    request: Request,
+    request: Arc<Request>,
+    /// Tells when it is due.
+    timer: Timer,
     attempts: Attempts,
     /// Attempts that came to nothing.
     failures: u32,
@@ -24,23 +29,33 @@ pub(super) struct Errand {
     give_up: Instant,
 }
 
+/// What the host says of what was asked.
+pub(super) enum Verdict {
+    /// It is done.
+    Done,
+    /// The lease that it is about has ended.
+    Ended(Ended),
+    /// It will not be done.
+    Refused(Arc<Failure>),
+    /// Nothing that makes sense here: it does not tell whether the attempt was carried out.
+    Unreadable,
+}
+
 impl Errand {
     /// Sends the first attempt of a new op.
-    pub fn start(config: &Config, ctx: &mut Context, operation: Operation) -> Self {
-        let request = Request {
-            key: config.key.clone(),
-            op: ctx.next_op(),
-            operation,
-        };
-        let mut errand = Self::planned(ctx, request, ctx.now);
+    pub fn start(ctx: &mut Context, timer: Timer, operation: Operation) -> Self {
+        let op = ctx.next_op();
+        let request = ctx.request(op, operation);
+        let mut errand = Self::planned(ctx, timer, request, ctx.now);
         errand.send(ctx);
         errand
     }
 
     /// Sends the first attempt at this instant.
-    pub fn planned(ctx: &Context, request: Request, at: Instant) -> Self {
+    pub fn planned(ctx: &Context, timer: Timer, request: Arc<Request>, at: Instant) -> Self {
         Self {
             request,
+            timer,
             attempts: Attempts::at_most(MAX_OPEN),
             failures: 0,
             next: at,
@@ -50,6 +65,15 @@ impl Errand {
 
     pub fn op(&self) -> OpId {
         self.request.op
+    }
+
+    pub fn operation(&self) -> &Operation {
+        &self.request.operation
+    }
+
+    /// Proof of holding the lease that it is about.
+    pub fn credential(&self) -> Option<&Credential> {
+        self.request.operation.credential()
     }
 
     pub fn awaits(&self, attempt: AttemptId) -> bool {
@@ -79,6 +103,7 @@ impl Errand {
     fn back_off(&mut self, ctx: &mut Context, retry_after: Option<Span>) {
         self.failures = self.failures.saturating_add(1);
         self.next = ctx.now + pause_after(ctx, self.failures, retry_after);
+        self.arm(ctx);
     }
 
     /// Whether an answer ends the errand. One that asks to come back later does not: that is planned.
@@ -89,6 +114,38 @@ impl Errand {
                 false
             }
             _ => true,
+        }
+    }
+
+    /// What an answer says of it.
+    pub fn read(&self, response: &Response) -> Verdict {
+        let own = self.credential().and_then(|own| own.fence);
+        match (self.operation(), response) {
+            (Operation::Entry(_), Response::Entered { about })
+            | (Operation::Finish(_), Response::Finished { about })
+            | (Operation::Release(_), Response::Released { about })
+                if *about == own =>
+            {
+                Verdict::Done
+            }
+            (Operation::Finish(_), Response::NotHolder { about, ended, .. })
+                if *about == own && *ended == Ended::Finished =>
+            {
+                // Nobody else could have: an earlier attempt did, and its answer was lost.
+                Verdict::Done
+            }
+            (Operation::Transfer(transfer), Response::Granted(granted))
+                if granted.lease == transfer.lease
+                    && Some(granted.fence) > own
+                    && granted.ttl <= transfer.ttl =>
+            {
+                Verdict::Done
+            }
+            (_, Response::NotHolder { about, ended, .. }) if *about == own => {
+                Verdict::Ended(*ended)
+            }
+            (_, Response::Refused(refusal)) => Verdict::Refused(Failure::refused(refusal)),
+            _ => Verdict::Unreadable,
         }
     }
 
@@ -111,6 +168,10 @@ impl Errand {
         self.next.min(self.give_up)
     }
 
+    fn arm(&self, ctx: &mut Context) {
+        ctx.timers.set(self.timer, self.due());
+    }
+
     /// Does what is due. Whether there is time left.
     pub fn run(&mut self, ctx: &mut Context) -> bool {
         if self.give_up <= ctx.now {
@@ -118,6 +179,8 @@ impl Errand {
         }
         if self.next <= ctx.now {
             self.send(ctx);
+        } else {
+            self.arm(ctx);
         }
         true
     }
@@ -128,6 +191,7 @@ impl Errand {
         let id = ctx.send(self.request.clone(), left, false);
         self.attempts.sent(ctx, id);
         self.next = ctx.now + budget(ctx).div(2);
+        self.arm(ctx);
     }
 
     /// Sends the first attempt no later than at this instant.
@@ -141,10 +205,11 @@ impl Errand {
     /// Awaits nothing any more.
     pub fn abandon(&mut self, ctx: &mut Context) {
         self.attempts.drop_all(ctx);
+        ctx.timers.stop(self.timer);
     }
 }
 
 /// Time for all attempts together.
 fn budget(ctx: &Context) -> Span {
-    ctx.round_trip.budget(ctx.op_timeout)
+    ctx.round_trip.budget(ctx.config.op_timeout)
 }

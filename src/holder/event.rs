@@ -2,11 +2,12 @@
 
 use alloc::borrow::Cow;
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 
 use crate::fence::Fence;
 use crate::id::{AttemptId, LeaseId};
 use crate::name::HolderName;
-use crate::protocol::{self, Code, Ended, Refusal, Request};
+use crate::protocol::{self, Code, Ended, Held, Refusal, Request};
 use crate::time::{Instant, Span};
 
 use super::tickets::Ticket;
@@ -36,8 +37,8 @@ pub enum Output {
 pub struct Send {
     /// Names this attempt in its answer.
     pub attempt: AttemptId,
-    /// What to send.
-    pub request: Request,
+    /// What to send, the same in every attempt at an operation.
+    pub request: Arc<Request>,
     /// How long the answer may take.
     pub timeout: Span,
     /// Whether the carrier should rebuild its connection first.
@@ -51,11 +52,11 @@ pub enum Event {
     /// the refusal of what is asked for even later.
     Closed,
     /// The acquire or resume has ended without a lease.
-    Failed(Failure),
+    Failed(Arc<Failure>),
     /// The lease has ended with a result. Terminal.
     Finished,
     /// The lease is held.
-    Granted(Grant),
+    Granted(Box<Grant>),
     /// Renewals are failing; the lease is still valid.
     Jeopardy {
         /// How long it remains so.
@@ -73,7 +74,7 @@ pub enum Event {
     /// A renewal attempt failed; the lease is still valid.
     RenewFailed {
         /// What went wrong.
-        failure: Failure,
+        failure: Arc<Failure>,
         /// How long the lease remains valid.
         remaining: Span,
     },
@@ -88,7 +89,7 @@ pub enum Event {
         remaining: Span,
     },
     /// The end of an operation that was asked for. Each that was asked for has exactly one.
-    Settled(Ticket, Result<Done, Failure>),
+    Settled(Ticket, Result<Done, Arc<Failure>>),
     /// The lease has gone to its successor. Terminal.
     Transferred,
     /// So many wait for the key now.
@@ -110,7 +111,7 @@ pub enum Done {
     /// The lease was renewed after it was asked for.
     Renewed,
     /// The lease is the successor's.
-    Transferred(Successor),
+    Transferred(Box<Successor>),
     /// The host says that the lease is held.
     Verified,
 }
@@ -194,8 +195,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A failure of kind `code` for a reason known here.
-    pub(super) const fn new(code: ErrorCode, reason: &'static str) -> Self {
+    const fn plain(code: ErrorCode, reason: &'static str) -> Self {
         Self {
             code,
             reason: Cow::Borrowed(reason),
@@ -206,24 +206,53 @@ impl Failure {
         }
     }
 
-    /// The work is done, and its result kept.
-    pub(super) fn done(finished: protocol::Done) -> Self {
-        Self {
-            finished: Some(Box::new(finished)),
-            ..Self::new(ErrorCode::Done, "done")
-        }
+    /// A failure of kind `code` for a reason known here.
+    pub(super) fn new(code: ErrorCode, reason: &'static str) -> Arc<Self> {
+        Arc::new(Self::plain(code, reason))
     }
 
-    /// The host gave no answer that could be used.
-    pub(super) fn unavailable(reason: &'static str, retry_after: Option<Span>) -> Self {
-        Self {
+    /// The lease is gone.
+    pub(super) fn lost(reason: &'static str) -> Arc<Self> {
+        Self::new(ErrorCode::Lost, reason)
+    }
+
+    /// The work is done, and its result kept.
+    pub(super) fn done(finished: &protocol::Done) -> Arc<Self> {
+        Arc::new(Self {
+            finished: Some(Box::new(finished.clone())),
+            ..Self::plain(ErrorCode::Done, "done")
+        })
+    }
+
+    /// Another has the key.
+    pub(super) fn held(code: ErrorCode, held: &Held) -> Arc<Self> {
+        Arc::new(Self {
+            holder: held.holder.clone(),
+            retry_after: Some(held.retry_after),
+            ..Self::plain(code, "held-by-another")
+        })
+    }
+
+    /// The host refuses.
+    pub(super) fn refused(refusal: &Refusal) -> Arc<Self> {
+        Arc::new(refusal.into())
+    }
+
+    /// The host could not be asked.
+    pub(super) fn unreachable(retry_after: Option<Span>) -> Arc<Self> {
+        Arc::new(Self {
             retry_after,
-            ..Self::new(ErrorCode::Unavailable, reason)
-        }
+            ..Self::plain(ErrorCode::Unavailable, "unreachable")
+        })
+    }
+
+    /// The host has not answered in time.
+    pub(super) fn no_answer() -> Arc<Self> {
+        Self::new(ErrorCode::Unavailable, "no-answer")
     }
 
     /// An answer that makes no sense here: about another grant, or one that no host can have given.
-    pub(super) fn unreadable() -> Self {
+    pub(super) fn unreadable() -> Arc<Self> {
         Self::new(ErrorCode::Unavailable, "unreadable-answer")
     }
 }

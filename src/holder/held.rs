@@ -1,13 +1,15 @@
 //! Holding: what the host says about the lease, and what follows from it. Renewing in time is in
 //! [`super::renewing`].
 
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+
 use crate::fence::Fence;
 use crate::id::{AttemptId, LeaseId};
 use crate::protocol::{Credential, Ended, Granted, MIN_TTL, Operation, Response};
 use crate::time::{Instant, Span};
 
 use super::TransportFailure;
-use super::config::Config;
 use super::context::Context;
 use super::entering::Entering;
 use super::errand::Errand;
@@ -43,16 +45,6 @@ pub(super) struct HeldLease {
     is_detached: bool,
 }
 
-/// What an answer means for the lease.
-pub(super) enum Verdict {
-    /// It was to none of its attempts.
-    NotMine,
-    /// It goes on.
-    Stays,
-    /// It is gone.
-    Lost(LossReason),
-}
-
 /// What a host's answer says of a lease.
 pub(super) enum Word {
     /// It goes on, so much is left of it, and so many wait for the key.
@@ -62,8 +54,9 @@ pub(super) enum Word {
 }
 
 impl HeldLease {
-    pub fn new(config: &Config, ctx: &mut Context, granted: &Granted, term: Term) -> Self {
-        let mut held = Self {
+    pub fn new(ctx: &mut Context, granted: &Granted, term: Term) -> Box<Self> {
+        let config = &ctx.config;
+        let mut held = Box::new(Self {
             lease: granted.lease,
             fence: granted.fence,
             slot: granted.slot,
@@ -79,10 +72,10 @@ impl HeldLease {
             in_jeopardy: false,
             is_out: false,
             is_detached: false,
-        };
+        });
         ctx.timers.stop_all();
         held.set_term(ctx, term);
-        held.plan_first(config, ctx);
+        held.plan_first(ctx);
         held
     }
 
@@ -151,14 +144,14 @@ impl HeldLease {
         self.renewing.attempts.may_take_effect()
     }
 
-    pub fn grant(&self, ctx: &Context) -> Grant {
-        Grant {
+    pub fn grant(&self, ctx: &Context) -> Box<Grant> {
+        Box::new(Grant {
             lease: self.lease,
             fence: self.fence,
             slot: self.slot,
             wanted: self.wanted,
             remaining: self.remaining(ctx),
-        }
+        })
     }
 
     pub(super) fn remaining(&self, ctx: &Context) -> Span {
@@ -191,7 +184,7 @@ impl HeldLease {
 
     /// What the host says of this very grant. An answer about another one, or one that no host can
     /// have given, says nothing.
-    pub(super) fn read(&self, response: &Response) -> Result<Word, Failure> {
+    pub(super) fn read(&self, response: &Response) -> Result<Word, Arc<Failure>> {
         match response {
             Response::Renewed { about, ttl, wanted }
                 if *about == Some(self.fence) && *ttl <= self.longest =>
@@ -201,84 +194,68 @@ impl HeldLease {
             Response::NotHolder { about, ended, .. } if *about == Some(self.fence) => {
                 Ok(Word::Ended(*ended))
             }
-            Response::Refused(refusal) => Err(refusal.into()),
+            Response::Refused(refusal) => Err(Failure::refused(refusal)),
             _ => Err(Failure::unreadable()),
         }
     }
 
-    /// Takes an answer. What comes after the end changes nothing.
+    /// Takes an answer: how the lease has ended, if it says so. What comes after the end changes nothing.
     pub fn answered(
         &mut self,
-        config: &Config,
         ctx: &mut Context,
         attempt: AttemptId,
         response: &Response,
-    ) -> Verdict {
+    ) -> Option<Ended> {
         if self.renewing.attempts.awaits(attempt) {
-            return self.renewal_answered(config, ctx, attempt, response);
+            return self.renewal_answered(ctx, attempt, response);
         }
         if self.entering.awaits(attempt) {
-            return self.entry_answered(config, ctx, attempt, response);
+            return self.entry_answered(ctx, attempt, response);
         }
-        self.verification_answered(config, ctx, attempt, response)
+        self.verification_answered(ctx, attempt, response)
     }
 
     fn verification_answered(
         &mut self,
-        config: &Config,
         ctx: &mut Context,
         attempt: AttemptId,
         response: &Response,
-    ) -> Verdict {
-        let Some((errand, _)) = &mut self.verifying else {
-            return Verdict::NotMine;
-        };
-        let Some(sent) = errand.answered(attempt) else {
-            return Verdict::NotMine;
-        };
+    ) -> Option<Ended> {
+        let (errand, _) = self.verifying.as_mut()?;
+        let sent = errand.answered(attempt)?;
         if !errand.is_settled_by(ctx, response) {
-            ctx.timers.set(Timer::Verify, errand.due());
-            return Verdict::Stays;
+            return None;
         }
-        let word = self.read(response);
-        let (outcome, verdict) = match word {
+        match self.read(response) {
             Ok(Word::Stays(left, wanted)) => {
                 self.want(ctx, wanted);
                 ctx.round_trip.learn(ctx.now.since(sent));
-                let term = Term::new(config.bounds, sent, ctx.now, left, Span::ZERO);
+                let term = Term::new(ctx.config.bounds, sent, ctx.now, left, Span::ZERO);
                 let term = term.stopping_ahead_by(Term::lead(self.told));
                 if self.term.ends > ctx.now && term.ends > self.term.ends {
                     self.set_term(ctx, self.term.lasting_as(term));
                     self.plan_on(ctx);
                 }
-                (Ok(Done::Verified), Verdict::Stays)
+                self.verified(ctx, Ok(Done::Verified));
             }
-            Ok(Word::Ended(ended)) => (
-                Err(super::lost(ended.name())),
-                Verdict::Lost(LossReason::NotHolder(ended)),
-            ),
-            Err(failure) => (Err(failure), Verdict::Stays),
-        };
-        self.verified(config, ctx, outcome);
-        verdict
+            Ok(Word::Ended(ended)) => {
+                self.verified(ctx, Err(Failure::lost(ended.name())));
+                return Some(ended);
+            }
+            Err(failure) => self.verified(ctx, Err(failure)),
+        }
+        None
     }
 
     /// Takes note of an attempt that failed.
-    pub fn failed(
-        &mut self,
-        config: &Config,
-        ctx: &mut Context,
-        attempt: AttemptId,
-        failure: TransportFailure,
-    ) {
+    pub fn failed(&mut self, ctx: &mut Context, attempt: AttemptId, failure: TransportFailure) {
         if self.renewing.attempts.failed(attempt, failure) {
-            let failed = Failure::unavailable("unreachable", failure.retry_after);
-            self.renewal_failed(config, ctx, attempt, failed);
-        } else if let Some((errand, _)) = &mut self.verifying
-            && errand.failed(ctx, attempt, failure)
-        {
-            ctx.timers.set(Timer::Verify, errand.due());
+            let failed = Failure::unreachable(failure.retry_after);
+            self.renewal_failed(ctx, attempt, failed);
         } else {
+            if let Some((errand, _)) = &mut self.verifying {
+                errand.failed(ctx, attempt, failure);
+            }
             self.entry_failed(ctx, attempt, failure);
         }
     }
@@ -292,21 +269,17 @@ impl HeldLease {
     }
 
     /// Does what is due.
-    pub fn on_timer(&mut self, config: &Config, ctx: &mut Context, timer: Timer) {
+    pub fn on_timer(&mut self, ctx: &mut Context, timer: Timer) {
         match timer {
-            Timer::Renew => self.renew_by_itself(config, ctx),
-            Timer::Patience => self.out_of_patience(config, ctx),
-            Timer::Entry => self.entry_due(config, ctx),
+            Timer::Renew => self.renew_by_itself(ctx),
+            Timer::Patience => self.out_of_patience(ctx),
+            Timer::Entry => self.entry_due(ctx),
             Timer::Jeopardy => self.come_into_jeopardy(ctx),
             Timer::Verify => {
-                if let Some((errand, _)) = &mut self.verifying {
-                    if errand.run(ctx) {
-                        ctx.timers.set(Timer::Verify, errand.due());
-                    } else {
-                        errand.abandon(ctx);
-                        let failure = Failure::unavailable("no-answer", None);
-                        self.verified(config, ctx, Err(failure));
-                    }
+                if let Some((errand, _)) = &mut self.verifying
+                    && !errand.run(ctx)
+                {
+                    self.verified(ctx, Err(Failure::no_answer()));
                 }
             }
             Timer::End | Timer::GiveUp | Timer::Attempt | Timer::TidyUp => {}
@@ -315,30 +288,27 @@ impl HeldLease {
 
     /// Asks the host whether the lease is still held. Whoever asks while a verification is under way
     /// waits for the next: the one under way may have been answered already.
-    pub fn verify(&mut self, config: &Config, ctx: &mut Context, ticket: Ticket) {
+    pub fn verify(&mut self, ctx: &mut Context, ticket: Ticket) {
         if self.verifying.is_some() {
             self.verify_next.add(ctx, ticket);
         } else {
-            self.start_verifying(config, ctx, Tickets::of(ticket));
+            self.start_verifying(ctx, Tickets::of(ticket));
         }
     }
 
-    fn start_verifying(&mut self, config: &Config, ctx: &mut Context, tickets: Tickets) {
-        let errand = Errand::start(config, ctx, Operation::Verify(self.credential()));
-        ctx.timers.set(Timer::Verify, errand.due());
-        self.verifying = Some((errand, tickets));
+    fn start_verifying(&mut self, ctx: &mut Context, tickets: Tickets) {
+        let verify = Operation::Verify(self.credential());
+        self.verifying = Some((Errand::start(ctx, Timer::Verify, verify), tickets));
     }
 
-    fn verified(&mut self, config: &Config, ctx: &mut Context, outcome: Result<Done, Failure>) {
-        ctx.timers.stop(Timer::Verify);
-        let Some((mut errand, tickets)) = self.verifying.take() else {
-            return;
-        };
-        errand.abandon(ctx);
-        tickets.settle(ctx, &outcome);
+    fn verified(&mut self, ctx: &mut Context, outcome: Result<Done, Arc<Failure>>) {
+        if let Some((mut errand, mut tickets)) = self.verifying.take() {
+            errand.abandon(ctx);
+            tickets.settle(ctx, outcome);
+        }
         let next = core::mem::take(&mut self.verify_next);
         if !next.is_empty() {
-            self.start_verifying(config, ctx, next);
+            self.start_verifying(ctx, next);
         }
     }
 
@@ -365,15 +335,14 @@ impl HeldLease {
     }
 
     /// Awaits nothing any more; whoever waits for an outcome is told `why`.
-    pub fn end(mut self, ctx: &mut Context, why: &Failure) {
+    pub fn end(&mut self, ctx: &mut Context, why: &Arc<Failure>) {
         ctx.timers.stop_all();
         self.entering.end(ctx, why);
-        let why = Err(why.clone());
-        self.renewing.end(ctx, &why);
-        if let Some((mut errand, tickets)) = self.verifying.take() {
+        self.renewing.end(ctx, why);
+        if let Some((mut errand, mut tickets)) = self.verifying.take() {
             errand.abandon(ctx);
-            tickets.settle(ctx, &why);
+            tickets.settle(ctx, Err(why.clone()));
         }
-        self.verify_next.settle(ctx, &why);
+        self.verify_next.settle(ctx, Err(why.clone()));
     }
 }

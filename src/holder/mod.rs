@@ -39,21 +39,21 @@ pub use tickets::Ticket;
 pub use timers::Timer;
 
 use alloc::boxed::Box;
+use alloc::sync::Arc;
 
-use crate::id::{AttemptId, LeaseId, OpId};
-use crate::protocol::{Credential, Ended, Invalid, Operation, Request, Response};
+use crate::id::{AttemptId, LeaseId};
+use crate::protocol::{Credential, Ended, Invalid, Operation, Response};
 use crate::time::{Instant, Span};
 
 use acquiring::Acquiring;
 use context::Context;
-use held::{HeldLease, Verdict};
+use held::HeldLease;
 use parting::Parting;
 use releasing::Releasing;
 use strays::Strays;
 
 /// The state of one lease at its holder.
 pub struct Holder {
-    config: Config,
     ctx: Context,
     phase: Phase,
     strays: Strays,
@@ -65,10 +65,10 @@ pub struct Holder {
 enum Phase {
     /// Made, not started.
     New(Goal),
-    Acquiring(Acquiring),
+    Acquiring(Box<Acquiring>),
     Held(Box<HeldLease>),
-    Releasing(Releasing),
-    Parting(Parting),
+    Releasing(Box<Releasing>),
+    Parting(Box<Parting>),
     /// How it ended, and in a word why.
     Over(State, &'static str),
 }
@@ -107,8 +107,7 @@ impl Holder {
         }
         config.check()?;
         Ok(Self {
-            ctx: Context::new(seed, config.op_timeout),
-            config,
+            ctx: Context::new(config, seed),
             phase: Phase::New(goal),
             strays: Strays::default(),
             held_once: None,
@@ -178,7 +177,8 @@ impl Holder {
 
     fn start(&mut self) {
         if let Phase::New(goal) = self.phase {
-            self.phase = Phase::Acquiring(Acquiring::start(&self.config, &mut self.ctx, goal));
+            let acquiring = Acquiring::start(&mut self.ctx, goal);
+            self.phase = Phase::Acquiring(Box::new(acquiring));
         }
     }
 
@@ -189,12 +189,12 @@ impl Holder {
         }
         match &mut self.phase {
             Phase::Acquiring(acquiring) => {
-                let next = acquiring.answered(&self.config, ctx, attempt, response);
+                let next = acquiring.answered(ctx, attempt, response);
                 self.after_acquiring(next);
             }
             Phase::Held(held) => {
-                if let Verdict::Lost(reason) = held.answered(&self.config, ctx, attempt, response) {
-                    self.lose(reason);
+                if let Some(ended) = held.answered(ctx, attempt, response) {
+                    self.lose(LossReason::NotHolder(ended));
                 }
             }
             Phase::Releasing(releasing) => {
@@ -203,7 +203,7 @@ impl Holder {
                 }
             }
             Phase::Parting(parting) => {
-                let next = parting.answered(&self.config, ctx, attempt, response);
+                let next = parting.answered(ctx, attempt, response);
                 self.after_parting(next);
             }
             Phase::New(_) | Phase::Over(..) => self.refuse_life(response),
@@ -218,9 +218,7 @@ impl Holder {
             && self.held_once != Some(granted.lease)
             && !self.closed
         {
-            let op = self.ctx.next_op();
-            let release = Operation::Release(Credential::from(granted));
-            self.ctx.leave_behind(request(&self.config, op, release));
+            self.ctx.leave_release(granted.into());
         }
     }
 
@@ -232,10 +230,10 @@ impl Holder {
                 let next = acquiring.failed(ctx, attempt, failure);
                 self.after_acquiring(next);
             }
-            Phase::Held(held) => held.failed(&self.config, ctx, attempt, failure),
+            Phase::Held(held) => held.failed(ctx, attempt, failure),
             Phase::Releasing(releasing) => releasing.failed(ctx, attempt, failure),
             Phase::Parting(parting) => {
-                parting.failed(&self.config, ctx, attempt, failure);
+                parting.failed(ctx, attempt, failure);
             }
             Phase::New(_) | Phase::Over(..) => {}
         }
@@ -261,12 +259,12 @@ impl Holder {
             Phase::Acquiring(acquiring) => {
                 let next = match timer {
                     Timer::GiveUp => acquiring.give_up(),
-                    _ => acquiring.attempt(&self.config, ctx),
+                    _ => acquiring.attempt(ctx),
                 };
                 self.after_acquiring(next);
             }
             Phase::Held(_) if timer == Timer::End => self.end_term(),
-            Phase::Held(held) => held.on_timer(&self.config, ctx, timer),
+            Phase::Held(held) => held.on_timer(ctx, timer),
             Phase::Releasing(releasing) => {
                 if releasing.run(ctx) {
                     self.phase = Phase::Over(State::Released, "released");
@@ -277,7 +275,7 @@ impl Holder {
                 self.after_parting(next);
             }
             Phase::Parting(parting) => {
-                parting.held.on_timer(&self.config, ctx, timer);
+                parting.held.on_timer(ctx, timer);
             }
             Phase::New(_) | Phase::Over(..) => {}
         }
@@ -303,13 +301,13 @@ impl Holder {
 
     fn lose(&mut self, reason: LossReason) {
         let over = Phase::Over(State::Lost, reason.name());
-        if let Phase::Held(held) = core::mem::replace(&mut self.phase, over) {
+        if let Phase::Held(mut held) = core::mem::replace(&mut self.phase, over) {
             self.ctx.emit(Event::Lost(reason));
             let is_over = !matches!(reason, LossReason::NotHolder(_));
             let in_doubt = is_over && held.is_in_doubt();
             let term = (held.credential(), held.ends(), held.valid_until());
             let stays = in_doubt && !held.is_detached();
-            held.end(&mut self.ctx, &lost(reason.name()));
+            held.end(&mut self.ctx, &Failure::lost(reason.name()));
             if stays {
                 self.give_back_later(term);
             }
@@ -320,7 +318,7 @@ impl Holder {
     /// under the lease gets time to stop.
     fn give_back_later(&mut self, (lease, ends, valid_until): (Credential, Instant, Instant)) {
         let op = self.ctx.next_op();
-        let release = request(&self.config, op, Operation::Release(lease));
+        let release = self.ctx.request(op, Operation::Release(lease));
         let latest = valid_until + valid_until.since(ends);
         self.strays
             .plan(&mut self.ctx, release, latest, valid_until);
@@ -340,46 +338,45 @@ impl Holder {
     }
 
     /// Ends the acquiring without a lease and takes back what the host may have given.
-    fn fail_acquiring(&mut self, failure: Failure) {
+    fn fail_acquiring(&mut self, failure: Arc<Failure>) {
         let over = Phase::Over(State::Failed, NOT_HELD);
-        if let Phase::Acquiring(acquiring) = core::mem::replace(&mut self.phase, over) {
+        if let Phase::Acquiring(mut acquiring) = core::mem::replace(&mut self.phase, over) {
             self.ctx.emit(Event::Failed(failure));
-            acquiring.end(&self.config, &mut self.ctx);
+            acquiring.end(&mut self.ctx);
         }
     }
 
-    fn after_parting(&mut self, next: parting::Next) {
-        if let parting::Next::Wait = next {
-            return;
-        }
-        let Phase::Parting(parting) = self.leave() else {
+    fn after_parting(&mut self, end: Option<parting::End>) {
+        let Some(end) = end else { return };
+        let Phase::Parting(mut parting) = self.leave() else {
             return;
         };
         let ctx = &mut self.ctx;
-        match next {
-            parting::Next::Wait => {}
-            parting::Next::Gone(done) => {
+        let (failure, reason) = match end {
+            parting::End::Gone(done) => {
                 let state = parting.succeed(ctx, done);
                 self.phase = Phase::Over(state, state.name());
+                return;
             }
-            parting::Next::Lost(failure, reason) => {
-                parting.fail(ctx, failure, reason);
-                self.phase = Phase::Over(State::Lost, reason.name());
-            }
-            parting::Next::InDoubt(failure) => {
-                parting.take_back(&self.config, ctx, failure);
-                self.phase = Phase::Over(State::Lost, Ended::Unknown.name());
-            }
-            parting::Next::Back(failure) => match parting.come_back(ctx, failure) {
-                Ok((held, release)) => {
-                    self.phase = Phase::Held(held);
-                    if !release.is_empty() {
-                        self.release(release);
-                    }
+            parting::End::Back(failure) if parting.held.ends() > ctx.now => {
+                let (held, release) = parting.come_back(ctx, failure);
+                self.phase = Phase::Held(held);
+                if !release.is_empty() {
+                    self.release(release);
                 }
-                Err(reason) => self.phase = Phase::Over(State::Lost, reason.name()),
-            },
-        }
+                return;
+            }
+            parting::End::Back(failure) => (failure, parting.held.end_reason()),
+            parting::End::Lost(ended) => {
+                (Failure::lost(ended.name()), LossReason::NotHolder(ended))
+            }
+            parting::End::InDoubt => {
+                parting.take_back(ctx);
+                (Failure::no_answer(), LossReason::NotHolder(Ended::Unknown))
+            }
+        };
+        parting.lose(ctx, failure, reason);
+        self.phase = Phase::Over(State::Lost, reason.name());
     }
 
     fn cancel(&mut self) {
@@ -414,16 +411,3 @@ impl Holder {
 
 /// Why there is nothing to give back of what never was held.
 const NOT_HELD: &str = "not-held";
-
-fn lost(reason: &'static str) -> Failure {
-    Failure::new(ErrorCode::Lost, reason)
-}
-
-/// A request for this holder's key.
-fn request(config: &Config, op: OpId, operation: Operation) -> Request {
-    Request {
-        key: config.key.clone(),
-        op,
-        operation,
-    }
-}

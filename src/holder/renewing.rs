@@ -1,14 +1,16 @@
 //! Renewing a lease: in time, patiently, and never in a storm.
 
+use alloc::sync::Arc;
+
 use crate::id::AttemptId;
-use crate::protocol::{Operation, Request, Response};
+use crate::protocol::{Ended, Operation, Response};
 use crate::time::{Instant, Span};
 
 use super::attempts::Attempts;
 use super::config::{Config, Schedule};
 use super::context::Context;
-use super::event::{Done, Event, Failure, LossReason};
-use super::held::{HeldLease, Verdict, Word};
+use super::event::{Done, Event, Failure};
+use super::held::{HeldLease, Word};
 use super::pace::{MAX_TRIES, Pace};
 use super::term::Term;
 use super::tickets::{Ticket, Tickets};
@@ -67,12 +69,12 @@ impl Renewing {
     }
 
     /// Awaits nothing any more.
-    pub fn end(&mut self, ctx: &mut Context, why: &Result<Done, Failure>) {
+    pub fn end(&mut self, ctx: &mut Context, why: &Arc<Failure>) {
         self.attempts.drop_all(ctx);
-        if let Some((_, tickets)) = self.asked.take() {
-            tickets.settle(ctx, why);
+        if let Some((_, mut tickets)) = self.asked.take() {
+            tickets.settle(ctx, Err(why.clone()));
         }
-        core::mem::take(&mut self.next).settle(ctx, why);
+        self.next.settle(ctx, Err(why.clone()));
     }
 }
 
@@ -82,10 +84,10 @@ impl HeldLease {
     }
 
     /// Plans the first renewal of all.
-    pub(super) fn plan_first(&mut self, config: &Config, ctx: &mut Context) {
+    pub(super) fn plan_first(&mut self, ctx: &mut Context) {
         // A grant much shorter than asked for is a first term given to a waiter: confirming that
         // we are there, by renewing, gives the rest of it.
-        if self.told < config.ttl.scale(2, 3) {
+        if self.told < ctx.config.ttl.scale(2, 3) {
             ctx.timers.set(Timer::Renew, ctx.now);
         } else {
             self.plan_by_schedule(ctx);
@@ -104,7 +106,7 @@ impl HeldLease {
     }
 
     /// A renewal that nobody asked for is due.
-    pub(super) fn renew_by_itself(&mut self, config: &Config, ctx: &mut Context) {
+    pub(super) fn renew_by_itself(&mut self, ctx: &mut Context) {
         // While a transfer is out the term may run out before anybody looks.
         if self.remaining(ctx).is_zero() {
             return;
@@ -113,7 +115,7 @@ impl HeldLease {
             return ctx.timers.set(Timer::Renew, free);
         }
         self.renewing.tries += 1;
-        self.send_renewal(config, ctx);
+        self.send_renewal(ctx);
         self.plan_another(ctx);
     }
 
@@ -144,22 +146,21 @@ impl HeldLease {
         Some(free).filter(|free| *free > ctx.now)
     }
 
-    fn send_renewal(&mut self, config: &Config, ctx: &mut Context) -> AttemptId {
+    fn send_renewal(&mut self, ctx: &mut Context) -> AttemptId {
         let rebind = self
             .renewing
             .schedule
             .and_then(|schedule| schedule.rebind(self.told))
             .is_some_and(|rebind| self.term.begins + rebind <= ctx.now);
         // Each is a new op: to repeat a renewal is to renew again.
-        let request = Request {
-            key: config.key.clone(),
-            op: ctx.next_op(),
-            operation: Operation::Renew {
-                credential: self.credential(),
-                ttl: self.at_most(ctx, self.renewing.ttl),
-            },
+        let op = ctx.next_op();
+        let ttl = self.at_most(ctx, self.renewing.ttl);
+        self.ask_for(ttl);
+        let renew = Operation::Renew {
+            credential: self.credential(),
+            ttl,
         };
-        let id = ctx.send(request, self.remaining(ctx), rebind);
+        let id = ctx.send(ctx.request(op, renew), self.remaining(ctx), rebind);
         self.renewing.attempts.sent(ctx, id);
         self.watch_jeopardy(ctx);
         id
@@ -167,23 +168,16 @@ impl HeldLease {
 
     /// Renews at once, on somebody's behalf. While such a renewal is under way the next one follows
     /// it: the one under way may have been carried out before.
-    pub fn renew_now(
-        &mut self,
-        config: &Config,
-        ctx: &mut Context,
-        ticket: Ticket,
-        ttl: Option<Span>,
-    ) {
+    pub fn renew_now(&mut self, ctx: &mut Context, ticket: Ticket, ttl: Option<Span>) {
         if let Some(ttl) = ttl {
             self.renewing.ttl = ttl;
-            self.ask_for(ttl);
         }
         self.renewing.next.add(ctx, ticket);
-        self.renew_for_next(config, ctx);
+        self.renew_for_next(ctx);
     }
 
     /// Sends the renewal that somebody waits for, unless one is under way.
-    fn renew_for_next(&mut self, config: &Config, ctx: &mut Context) {
+    fn renew_for_next(&mut self, ctx: &mut Context) {
         let idle = self.renewing.asked.is_none() && !self.renewing.next.is_empty();
         if !idle || self.remaining(ctx).is_zero() {
             return;
@@ -191,10 +185,10 @@ impl HeldLease {
         if let Some(free) = self.crowded_until(ctx) {
             return ctx.timers.set(Timer::Patience, free);
         }
-        let id = self.send_renewal(config, ctx);
+        let id = self.send_renewal(ctx);
         let tickets = core::mem::take(&mut self.renewing.next);
         self.renewing.asked = Some((id, tickets));
-        let patience = ctx.round_trip.budget(config.op_timeout);
+        let patience = ctx.round_trip.budget(ctx.config.op_timeout);
         ctx.timers.set(Timer::Patience, ctx.now + patience);
         match self.renewing.schedule {
             // Its answer does as well as that of one that is planned meanwhile.
@@ -212,29 +206,25 @@ impl HeldLease {
     }
 
     /// Whoever asked for a renewal waits no longer for its answer; it still counts when it comes.
-    pub(super) fn out_of_patience(&mut self, config: &Config, ctx: &mut Context) {
-        let failure = Failure::unavailable("no-answer", None);
-        self.settle_asked(config, ctx, Err(failure));
+    pub(super) fn out_of_patience(&mut self, ctx: &mut Context) {
+        self.settle_asked(ctx, Err(Failure::no_answer()));
     }
 
-    fn settle_asked(&mut self, config: &Config, ctx: &mut Context, outcome: Result<Done, Failure>) {
+    fn settle_asked(&mut self, ctx: &mut Context, outcome: Result<Done, Arc<Failure>>) {
         ctx.timers.stop(Timer::Patience);
-        if let Some((_, tickets)) = self.renewing.asked.take() {
-            tickets.settle(ctx, &outcome);
+        if let Some((_, mut tickets)) = self.renewing.asked.take() {
+            tickets.settle(ctx, outcome);
         }
-        self.renew_for_next(config, ctx);
+        self.renew_for_next(ctx);
     }
 
     pub(super) fn renewal_answered(
         &mut self,
-        config: &Config,
         ctx: &mut Context,
         attempt: AttemptId,
         response: &Response,
-    ) -> Verdict {
-        let Some(sent) = self.renewing.attempts.answered(attempt) else {
-            return Verdict::NotMine;
-        };
+    ) -> Option<Ended> {
+        let sent = self.renewing.attempts.answered(attempt)?;
         let unreadable = !matches!(response, Response::Refused(_));
         match self.read(response) {
             Ok(Word::Stays(left, wanted)) => {
@@ -242,29 +232,22 @@ impl HeldLease {
                 ctx.round_trip.learn(ctx.now.since(sent));
                 // What comes after the end revives nothing.
                 if self.term.ends > ctx.now {
-                    self.renewed(config, ctx, (attempt, sent), left);
+                    self.renewed(ctx, (attempt, sent), left);
                 }
-                Verdict::Stays
             }
-            Ok(Word::Ended(ended)) => Verdict::Lost(LossReason::NotHolder(ended)),
+            Ok(Word::Ended(ended)) => return Some(ended),
             Err(failure) => {
                 if unreadable {
                     self.renewing.attempts.leave_in_doubt();
                 }
-                self.renewal_failed(config, ctx, attempt, failure);
-                Verdict::Stays
+                self.renewal_failed(ctx, attempt, failure);
             }
         }
+        None
     }
 
-    fn renewed(
-        &mut self,
-        config: &Config,
-        ctx: &mut Context,
-        (attempt, sent): (AttemptId, Instant),
-        left: Span,
-    ) {
-        let term = Term::new(config.bounds, sent, ctx.now, left, Span::ZERO);
+    fn renewed(&mut self, ctx: &mut Context, (attempt, sent): (AttemptId, Instant), left: Span) {
+        let term = Term::new(ctx.config.bounds, sent, ctx.now, left, Span::ZERO);
         let longer = term.ends > self.term.ends;
         if longer {
             self.set_term(ctx, term);
@@ -292,17 +275,16 @@ impl HeldLease {
         }
         let asked = self.renewing.asked.as_ref();
         if asked.is_some_and(|(asked, _)| *asked <= attempt) {
-            self.settle_asked(config, ctx, Ok(Done::Renewed));
+            self.settle_asked(ctx, Ok(Done::Renewed));
         }
     }
 
     /// A failed attempt costs nothing but the attempt: the lease is as valid as before.
     pub(super) fn renewal_failed(
         &mut self,
-        config: &Config,
         ctx: &mut Context,
         attempt: AttemptId,
-        failure: Failure,
+        failure: Arc<Failure>,
     ) {
         self.renewing.has_failed = true;
         let retry_after = failure.retry_after;
@@ -324,7 +306,7 @@ impl HeldLease {
         }
         let asked = self.renewing.asked.as_ref();
         if asked.is_some_and(|(asked, _)| *asked == attempt) {
-            self.settle_asked(config, ctx, Err(failure));
+            self.settle_asked(ctx, Err(failure));
         }
     }
 

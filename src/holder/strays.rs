@@ -1,6 +1,7 @@
 //! What nobody holds any more and the host may still keep: it is taken back. Where that fails it
 //! ends with its term.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use crate::id::AttemptId;
@@ -33,17 +34,23 @@ impl Strays {
     }
 
     /// Takes something back at once.
-    pub fn add(&mut self, ctx: &mut Context, request: Request) {
+    pub fn add(&mut self, ctx: &mut Context, request: Arc<Request>) {
         let now = ctx.now;
         self.plan(ctx, request, now, now);
     }
 
     /// Takes something back at this instant, or sooner if told so, but not before `earliest`.
-    pub fn plan(&mut self, ctx: &mut Context, request: Request, at: Instant, earliest: Instant) {
+    pub fn plan(
+        &mut self,
+        ctx: &mut Context,
+        request: Arc<Request>,
+        at: Instant,
+        earliest: Instant,
+    ) {
         if self.errands.len() == MAX_STRAYS {
             self.errands.remove(0).errand.abandon(ctx);
         }
-        let mut errand = Errand::planned(ctx, request, at.max(ctx.now));
+        let mut errand = Errand::planned(ctx, Timer::TidyUp, request, at.max(ctx.now));
         if at <= ctx.now {
             errand.run(ctx);
         }

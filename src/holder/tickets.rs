@@ -1,15 +1,16 @@
 //! Who waits for the outcome of an operation.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::context::Context;
-use super::event::{Done, ErrorCode, Event, Failure};
+use super::event::{Done, ErrorCode, Failure};
 
 /// The most that wait for one outcome.
 const MOST: usize = 1_024;
 
 /// Names one operation that was asked for. Chosen by the asker, who gets it back with the outcome in
-/// [`Event::Settled`].
+/// [`super::Event::Settled`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(pub u32);
 
@@ -26,7 +27,7 @@ impl Tickets {
     pub fn add(&mut self, ctx: &mut Context, ticket: Ticket) {
         if self.0.len() == MOST {
             let full = Failure::new(ErrorCode::Unavailable, "too-many-calls");
-            return ctx.emit(Event::Settled(ticket, Err(full)));
+            return ctx.settle(ticket, Err(full));
         }
         self.0.push(ticket);
     }
@@ -35,10 +36,10 @@ impl Tickets {
         self.0.is_empty()
     }
 
-    /// Tells all of them how it ended.
-    pub fn settle(self, ctx: &mut Context, outcome: &Result<Done, Failure>) {
-        for ticket in self.0 {
-            ctx.emit(Event::Settled(ticket, outcome.clone()));
+    /// Tells all of them how it ended: nobody waits any more.
+    pub fn settle(&mut self, ctx: &mut Context, outcome: Result<Done, Arc<Failure>>) {
+        for ticket in self.0.drain(..) {
+            ctx.settle(ticket, outcome.clone());
         }
     }
 }

@@ -96,6 +96,25 @@ pub enum Operation {
     Watch(Watch),
 }
 
+impl Operation {
+    /// What it has to prove that the lease is held, where it has to.
+    pub const fn credential(&self) -> Option<&Credential> {
+        match self {
+            Self::Acquire(_)
+            | Self::Cancel
+            | Self::Inspect
+            | Self::Revoke { .. }
+            | Self::Watch(_) => None,
+            Self::Entry(entry) => Some(&entry.credential),
+            Self::Finish(finish) => Some(&finish.credential),
+            Self::Release(credential)
+            | Self::Renew { credential, .. }
+            | Self::Verify(credential) => Some(credential),
+            Self::Transfer(transfer) => Some(&transfer.credential),
+        }
+    }
+}
+
 /// A request for a grant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Acquire {

@@ -291,7 +291,7 @@ impl Driver {
     /// Why the acquire ended without a lease.
     pub fn failure(&self) -> Option<&Failure> {
         self.events.iter().find_map(|(_, event)| match event {
-            Event::Failed(failure) => Some(failure),
+            Event::Failed(failure) => Some(&**failure),
             _ => None,
         })
     }

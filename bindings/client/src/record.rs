@@ -1,6 +1,7 @@
 //! The plain records that a step is told in.
 
 use alloc::string::String;
+use alloc::sync::Arc;
 
 use leasehold::fence::Fence;
 use leasehold::holder::{Done, Event, Failure, Holder, Output, Release, Send, Ticket};
@@ -75,7 +76,7 @@ fn event(json: &mut Writer, event: &Event) {
         }
         Event::Renewed { remaining } => lasting(json, "renewed", *remaining),
         Event::Safe { remaining } => lasting(json, "safe", *remaining),
-        Event::Settled(ticket, outcome) => settled(json, *ticket, outcome.as_ref()),
+        Event::Settled(ticket, outcome) => settled(json, *ticket, outcome),
         Event::Transferred => kind(json, "transferred"),
         Event::Wanted { waiters } => {
             kind(json, "wanted");
@@ -108,7 +109,7 @@ fn granted(json: &mut Writer, lease: LeaseId, fence: Fence) {
 }
 
 /// What was asked for has come to its end: badly, if there is a failure.
-fn settled(json: &mut Writer, Ticket(ticket): Ticket, outcome: Result<&Done, &Failure>) {
+fn settled(json: &mut Writer, Ticket(ticket): Ticket, outcome: &Result<Done, Arc<Failure>>) {
     kind(json, "settled");
     json.number("ticket", u64::from(ticket));
     match outcome {

@@ -280,7 +280,7 @@ impl Life {
             match output {
                 Output::Send(send) => {
                     self.open.push(send.attempt);
-                    self.sent.push((send.attempt, send.request));
+                    self.sent.push((send.attempt, (*send.request).clone()));
                 }
                 Output::Wake { at, .. } => self.wake = Some(at),
                 Output::Event(event) => {

@@ -195,7 +195,7 @@ impl Watch {
     fn take(&mut self, output: Output, reported: Option<AttemptId>) {
         match output {
             Output::Send(send) => {
-                let operation = send.request.operation;
+                let operation = send.request.operation.clone();
                 let gives_back = matches!(operation, Operation::Release(_) | Operation::Cancel);
                 assert!(!self.ended || gives_back, "after the end: {operation:?}");
                 assert!(!send.timeout.is_zero(), "an attempt without time");

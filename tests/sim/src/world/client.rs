@@ -359,7 +359,7 @@ impl World {
         match event {
             Told::Granted(grant) => {
                 self.grants += 1;
-                job.grant = Some(grant.clone());
+                job.grant = Some((**grant).clone());
                 job.limit = self.limits.get(&grant.lease).copied().unwrap_or(1);
             }
             Told::Settled(_, Ok(Done::Transferred(successor))) => {

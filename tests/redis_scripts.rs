@@ -1,32 +1,26 @@
-//! The script's hashes are pinned, so that no hashing is done at run time: here they are checked.
+//! The script, before it is shortened: what it is told of the rules that are the same on every host.
 
-use leasehold::redis::{hash, text};
+use leasehold::host::HostConfig;
+use leasehold::redis::{KEY_LOCKING, script};
 
 #[test]
-fn every_pinned_hash_is_that_of_its_text() {
-    for key_locking in [true, false] {
-        assert_eq!(
-            hash(key_locking),
-            sha1_smol::Sha1::from(text(key_locking).as_bytes())
-                .digest()
-                .to_string(),
-            "pin the hash on the right in src/redis/script.rs (key locking: {key_locking})",
-        );
+fn the_script_goes_by_the_settings_of_a_redis_host() {
+    let script = script();
+    let config = HostConfig::REDIS;
+    for line in [
+        format!("local GRACE = {}\n", config.grace.as_micros()),
+        format!("local RETENTION = {}\n", config.retention.as_micros()),
+        format!("local WAITERS = {}\n", config.max_waiters),
+        // A fortieth of the term, half a second at most.
+        "local MARGIN_PART = 40\n".to_string(),
+        "local MARGIN_MOST = 500000\n".to_string(),
+    ] {
+        assert!(script.contains(&line), "{line}");
     }
 }
 
 #[test]
-fn the_key_locking_flag_is_the_very_first_line() {
-    assert!(text(true).starts_with("#!lua flags=allow-key-locking\n"));
-    assert!(!text(false).contains("#!lua"));
-}
-
-#[test]
-fn comments_and_indentation_are_not_sent() {
-    for line in text(false).lines() {
-        assert!(
-            !line.is_empty() && !line.starts_with(' ') && !line.starts_with("--"),
-            "{line}"
-        );
-    }
+fn the_key_locking_flag_is_a_line_of_its_own() {
+    assert_eq!(KEY_LOCKING, "#!lua flags=allow-key-locking\n");
+    assert!(!script().contains("#!lua"));
 }

@@ -1,8 +1,8 @@
 //! The host that a Redis is: one Lua script, run where the data is.
 //!
-//! Pure: this module makes commands out of requests and responses out of replies. A [`Call`]
-//! drives one request, waiting included; whoever holds the connection sends what it says. One
-//! clock decides, the server's.
+//! The script takes a request as it travels and gives the answer as it travels; whoever holds the
+//! connection sends it and knows the server's own words. Here is the script, and a [`Call`] says when
+//! a request is sent, and how long who waits rests. One clock decides, the server's.
 //!
 //! All of a key lies in one document, which a step reads and writes whole; only the entries of its
 //! grants have a record of their own. The script tells its form.
@@ -17,14 +17,8 @@
 //! there, with the whole term. And where nobody waits or watches, a release doesn't read the time: a
 //! lease that is over, but not yet cleared away, is `released`.
 
-mod answer;
 mod call;
-mod command;
-mod list;
-mod reply;
 mod script;
-mod word;
 
-pub use call::{Call, Step};
-pub use reply::{Reply, ReplyError};
-pub use script::{hash, text};
+pub use call::{Call, Names, Step};
+pub use script::{KEY_LOCKING, script};

@@ -1,81 +1,64 @@
-//! The script and its hashes.
+//! The script.
 
+use alloc::format;
 use alloc::string::String;
 
-use super::reply::after;
+use crate::host::{HostConfig, MAX_PAST, MEMORY};
+use crate::protocol::{Code, MAX_ENTRIES, MAX_ENTRIES_BYTES, Refusal};
 
-/// The script's parts, in order.
-const SOURCE: &[u8] = concat!(
+/// Its parts, in order.
+const PARTS: [&str; 5] = [
+    include_str!("lua/answer.lua"),
     include_str!("lua/document.lua"),
     include_str!("lua/entries.lua"),
     include_str!("lua/rules.lua"),
     include_str!("lua/operations.lua"),
-)
-.as_bytes();
-
-/// What is sent of it: comments and indentation stay here.
-static TEXT: &str = match core::str::from_utf8(&STRIPPED) {
-    Ok(text) => text,
-    Err(_) => "",
-};
-
-static STRIPPED: [u8; strip::<{ SOURCE.len() }>().1] = {
-    let (text, length) = strip::<{ SOURCE.len() }>();
-    let mut stripped = [0; strip::<{ SOURCE.len() }>().1];
-    let mut i = 0;
-    while i < length {
-        stripped[i] = text[i];
-        i += 1;
-    }
-    stripped
-};
-
-/// The source without comments, indentation and empty lines, and its length.
-const fn strip<const LENGTH: usize>() -> ([u8; LENGTH], usize) {
-    let mut stripped = [0; LENGTH];
-    let (mut from, mut to) = (0, 0);
-    while from < LENGTH {
-        while SOURCE[from] == b' ' {
-            from += 1;
-        }
-        let is_kept = SOURCE[from] != b'\n' && (SOURCE[from] != b'-' || SOURCE[from + 1] != b'-');
-        loop {
-            if is_kept {
-                stripped[to] = SOURCE[from];
-                to += 1;
-            }
-            from += 1;
-            if SOURCE[from - 1] == b'\n' {
-                break;
-            }
-        }
-    }
-    (stripped, to)
-}
+];
 
 /// Lets Upstash lock the script's keys instead of the whole database. It has to be the very first
 /// line, and a plain Redis refuses it.
-const KEY_LOCKING: &str = "#!lua flags=allow-key-locking\n";
+pub const KEY_LOCKING: &str = "#!lua flags=allow-key-locking\n";
 
-/// The text to send.
-pub fn text(key_locking: bool) -> String {
-    let flag = if key_locking { KEY_LOCKING } else { "" };
-    [flag, TEXT].concat()
-}
+/// A value at one of our names that we did not write. The script says its type instead of `value`.
+const FOREIGN: Refusal = Refusal::new(
+    Code::Unavailable,
+    "foreign-value",
+    "A value of somebody else's is stored where a record of the lease belongs, and was left alone: use another prefix or remove it.",
+);
 
-/// The command that is called on this line of the text, counted from 1.
-pub(super) fn called_on(line: usize, key_locking: bool) -> Option<String> {
-    let text = text(key_locking);
-    let line = text.split('\n').nth(line.checked_sub(1)?)?;
-    let command = after(line, "call('")?.split('\'').next()?;
-    Some(command.into())
-}
-
-/// The text's SHA-1 in hexadecimal, as Redis knows it.
-pub const fn hash(key_locking: bool) -> &'static str {
-    if key_locking {
-        "68fd4e3920eb8e8cc752875e5a9fb84967edccf5"
-    } else {
-        "cefa8edc3b411500cdaf22c2cfd63030f3d20d52"
+/// The script in Lua, without [`KEY_LOCKING`]: how a host behaves and what it refuses, and then what it
+/// does.
+pub fn script() -> String {
+    let mut script = String::new();
+    let config = &HostConfig::REDIS;
+    let numbers = [
+        ("MEMORY", MEMORY.as_micros()),
+        ("MOST", MAX_PAST as u64),
+        ("GRACE", config.grace.as_micros()),
+        ("OFFER", config.offer.as_micros()),
+        ("WAITERS", config.max_waiters as u64),
+        ("RETENTION", config.retention.as_micros()),
+        ("MARGIN_PART", config.margin.part),
+        ("MARGIN_MOST", config.margin.most.as_micros()),
+        ("ENTRIES", MAX_ENTRIES as u64),
+        ("ROOM", MAX_ENTRIES_BYTES as u64),
+    ];
+    for (name, number) in numbers {
+        script.push_str(&format!("local {name} = {number}\n"));
     }
+    let refusals = [
+        ("entries", Refusal::ENTRIES_FULL),
+        ("fences", Refusal::FENCES_EXHAUSTED),
+        ("foreign", FOREIGN),
+        ("input", Refusal::ANOTHER_INPUT),
+        ("room", Refusal::KEY_TOO_LARGE),
+        ("shared", Refusal::NOT_EXCLUSIVE),
+        ("successor", Refusal::SAME_LEASE),
+        ("waiters", Refusal::TOO_MANY_WAITERS),
+    ];
+    script.push_str("local REFUSALS = {}\n");
+    for (name, refusal) in refusals {
+        script.push_str(&format!("REFUSALS.{name} = [[{}]]\n", refusal.to_json()));
+    }
+    script + &PARTS.concat()
 }

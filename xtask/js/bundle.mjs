@@ -38,7 +38,7 @@ function needsWasm(id, graph, seen = new Set()) {
 const wasmNames = new Set();
 
 /**
- * What differs from tree to tree: imports of `#x-wasm`, and sources such as `x.workerd.ts` beside
+ * Where `#redis-script` is, and what differs from tree to tree: imports of `#x-wasm`, and sources such as `x.workerd.ts` beside
  * `x.ts`. An entry that another one imports stays a file of its own.
  */
 function conditional(tree, meaning) {
@@ -51,6 +51,7 @@ function conditional(tree, meaning) {
         const entry = entries.find(({ file }) => join(source, file) === `${path}ts`);
         if (entry !== undefined) return { id: `./${entry.name}.js`, external: true };
       }
+      if (specifier === "#redis-script") return resolve("pkg/wasm/redis/script.js");
       const [, started] = /^#(.*)-wasm$/.exec(specifier) ?? [];
       if (started !== undefined) return `\0started:${started}`;
       const [, name] = /([^/]*)_bg\.wasm$/.exec(specifier) ?? [];

@@ -2,9 +2,9 @@
 
 use crate::files::{Repo, copy, remove_dir, replace_dir};
 use crate::node::Node;
-use crate::shell::{Result, step};
+use crate::shell::{Cmd, Result, step};
 use crate::wasm::BINDINGS;
-use crate::wasm_toolchain::WasmRust;
+use crate::wasm_toolchain::{WasmRust, cargo};
 
 /// What a build leaves behind for the steps after it.
 #[derive(Debug)]
@@ -24,9 +24,28 @@ pub fn build(repo: &Repo) -> Result<Built> {
     for binding in &BINDINGS {
         binding.build(repo, &rust, &node)?;
     }
+    write_script(repo)?;
     bundle(repo, &node)?;
     copy_documents(repo)?;
     Ok(Built { node, rust })
+}
+
+/// The Redis host's script, as a module of JavaScript.
+fn write_script(repo: &Repo) -> Result {
+    step("Redis script", || {
+        let (mark, place) = ("redis-script", repo.path("pkg/wasm/redis"));
+        let inputs = [repo.path("src"), repo.path("bindings/redis")];
+        if place.is_dir() && repo.is_fresh(mark, &inputs) {
+            return Ok(());
+        }
+        remove_dir(&place)?;
+        Cmd::new(cargo())
+            .args(["run", "--quiet", "--package", "leasehold-redis", "--"])
+            .arg(place)
+            .cwd(repo.root())
+            .stream()?;
+        repo.mark(mark)
+    })
 }
 
 /// The documents that npm expects inside the package's folder.

@@ -38,7 +38,7 @@ pub struct Binding {
 const MAX_MEMORY: u32 = 256 << 20;
 
 /// All of them.
-pub const BINDINGS: [Binding; 4] = [
+pub const BINDINGS: [Binding; 3] = [
     Binding {
         package: "leasehold-client",
         name: "client",
@@ -47,11 +47,6 @@ pub const BINDINGS: [Binding; 4] = [
     Binding {
         package: "leasehold-memory",
         name: "memory",
-        is_host: false,
-    },
-    Binding {
-        package: "leasehold-redis",
-        name: "redis",
         is_host: false,
     },
     Binding {

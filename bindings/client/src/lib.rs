@@ -7,6 +7,7 @@
 extern crate alloc;
 
 mod record;
+mod redis;
 mod settings;
 
 use alloc::string::String;

@@ -4,7 +4,7 @@ pub mod access;
 pub mod clock;
 pub mod holder_ops;
 pub mod host_ops;
-pub mod redis_reply;
+pub mod redis_call;
 pub mod wire_request;
 pub mod wire_response;
 
@@ -43,9 +43,9 @@ pub const TARGETS: [Target; 7] = [
         words: &[],
     },
     Target {
-        name: "redis_reply",
-        run: redis_reply::run,
-        words: &redis_reply::ERRORS,
+        name: "redis_call",
+        run: redis_call::run,
+        words: &[],
     },
     Target {
         name: "wire_request",

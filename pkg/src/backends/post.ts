@@ -1,4 +1,5 @@
 import type { CallOptions, WireRequest, WireResponse } from "../lease/backend.js";
+import { answerIn } from "./answer.js";
 import { bodyOf, foreignAnswer } from "./endpoint.js";
 
 /** What this package needs of `fetch`, be it the runtime's or a Durable Object stub's. */
@@ -25,19 +26,9 @@ export async function post(
     signal,
   });
   const text = await bodyOf(response);
-  const answer = parse(text);
+  const answer = answerIn(text);
   if (answer === undefined) {
     throw foreignAnswer(response, text, "The lease host");
   }
   return answer;
-}
-
-function parse(text: string): WireResponse | undefined {
-  try {
-    const answer: unknown = JSON.parse(text);
-    const isAnswer = typeof answer === "object" && answer !== null && "outcome" in answer;
-    return isAnswer ? (answer as WireResponse) : undefined;
-  } catch {
-    return undefined;
-  }
 }

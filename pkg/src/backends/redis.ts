@@ -1,4 +1,5 @@
-import { RedisCall } from "#redis-wasm";
+import { RedisCall } from "#client-wasm";
+import { locking, plain } from "#redis-script";
 import type {
   CallOptions,
   Capabilities,
@@ -18,9 +19,13 @@ import {
   type Table,
 } from "../lease/check.js";
 import { type Clock, systemClock, unref } from "../lease/clock.js";
-import { deferred } from "../lease/deferred.js";
 import { BackendError } from "../lease/errors.js";
 import { failureOf } from "../lease/failure.js";
+import { answerIn } from "./answer.js";
+import { isServersWord, type Meaning, meaningOf, unclear } from "./redis/errors.js";
+import { list } from "./redis/list.js";
+import { Names } from "./redis/names.js";
+import { abortable, follower, Waker } from "./redis/waker.js";
 
 /** The way to a Redis server: any client that can send a command will do. */
 export interface RedisConnection {
@@ -95,21 +100,40 @@ export function redis(options: RedisOptions): LeaseBackend {
 }
 
 type Step =
-  | { readonly type: "done"; readonly response: WireResponse }
-  | { readonly type: "failed"; readonly word?: string }
-  | { readonly type: "rest"; readonly gapMs: number; readonly channel?: string }
+  | { readonly type: "refused"; readonly response: WireResponse }
+  | { readonly type: "queued"; readonly waiters: number }
+  | { readonly type: "failed" }
+  | { readonly type: "rest"; readonly gapMs: number; readonly isHinted: boolean }
   | {
       readonly type: "send";
-      readonly command: string[];
+      /** What stands for the op and for the key. */
+      readonly op: string;
+      readonly key: string;
+      readonly waitedMs: number;
+      readonly waits: boolean;
       readonly timeoutMs?: number;
       /** Whether nothing of the call was carried out before. */
       readonly afresh: boolean;
     };
 
+/** How a call's commands are sent. */
+interface Sending {
+  readonly signal: AbortSignal;
+  readonly clock: Clock;
+  /** Whether the server may know the script by its text alone. */
+  asText: boolean;
+}
+
+/** A reply, or what the server's error in its place means. */
+interface Sent {
+  readonly reply?: unknown;
+  readonly meaning?: Meaning;
+}
+
 class RedisHost implements LeaseBackend {
   readonly capabilities: Capabilities;
   readonly #connection: RedisConnection;
-  readonly #prefix: string;
+  readonly #names: Names;
   /** Whether the server knows the key-locking flag, as far as has been found out. */
   #keyLocking = true;
   /** Whether it is known, or taken, that the server keeps what it is given. */
@@ -126,7 +150,7 @@ class RedisHost implements LeaseBackend {
       list: !connection.isCluster,
     };
     this.#connection = connection;
-    this.#prefix = prefix;
+    this.#names = new Names(prefix);
     this.#keeps = allowEviction;
   }
 
@@ -135,37 +159,59 @@ class RedisHost implements LeaseBackend {
     if (!this.#keeps && request.operation === "acquire") {
       await this.#refuseEviction(signal);
     }
-    const begun = new RedisCall(JSON.stringify(request), this.#prefix, this.#keyLocking);
+    const asked = JSON.stringify(request);
+    const records = this.#names.records([request.key]);
+    const call = new RedisCall(asked);
+    const sending: Sending = { signal, clock, asText: false };
     const waker = new Waker(this.#connection, signal, clock);
     const { op } = request;
     // Of several calls with one op only the newest is to ask on.
     this.#wakers.get(op)?.supersede();
     this.#wakers.set(op, waker);
+    let channel: string | undefined;
     try {
-      let step: Step = JSON.parse(begun.poll(clock.monotonic()));
+      let step: Step = JSON.parse(call.poll(clock.monotonic(), false));
       for (;;) {
         switch (step.type) {
-          case "done":
+          case "refused":
             return step.response;
+          case "queued":
+            return { v: 1, outcome: "queued", waiters: step.waiters };
           case "failed":
-            throw unclear(step.word);
+            throw unclear();
           case "rest":
-            await waker.rest(step.gapMs, step.channel);
-            step = JSON.parse(
-              waker.isSuperseded
-                ? begun.superseded(clock.monotonic())
-                : begun.poll(clock.monotonic()),
-            );
+            await waker.rest(step.gapMs, step.isHinted ? channel : undefined);
+            step = JSON.parse(call.poll(clock.monotonic(), waker.isSuperseded));
             break;
-          case "send":
+          case "send": {
+            if (request.operation === "list") return await this.#list(request, sending);
             if (step.afresh) resending?.();
-            step = await this.#exchange(begun, step, signal, clock);
+            const [watchers, own] = [this.#names.watchers(step.key), this.#names.waiter(step.op)];
+            channel = request.operation === "watch" ? watchers : own;
+            const answer = await this.#run(sending, step.timeoutMs, [
+              ...records,
+              // The time is the server's.
+              "",
+              String(step.waitedMs),
+              step.waits ? "1" : "",
+              watchers,
+              this.#names.waiter(""),
+              step.op,
+              asked,
+            ]);
+            if (answer === "again") {
+              step = JSON.parse(call.resend(clock.monotonic()));
+            } else if (answer.outcome === "queued") {
+              const { waiters = 0, retryAfterMs } = answer;
+              step = JSON.parse(call.queued(clock.monotonic(), waiters, retryAfterMs));
+            } else {
+              return answer;
+            }
+          }
         }
       }
     } finally {
-      // Another call may have found out meanwhile.
-      this.#keyLocking &&= begun.keyLocking;
-      begun.free();
+      call.free();
       waker.stop();
       if (this.#wakers.get(op) === waker) this.#wakers.delete(op);
     }
@@ -190,142 +236,69 @@ class RedisHost implements LeaseBackend {
     this.#keeps = true;
   }
 
-  async #exchange(
-    call: RedisCall,
-    { command, timeoutMs }: Extract<Step, { type: "send" }>,
-    outer: AbortSignal,
-    clock: Clock,
-  ): Promise<Step> {
+  #list(request: WireRequest, sending: Sending): Promise<WireResponse> {
+    return list(request, this.#names, {
+      scan: async (command) => {
+        const { reply, meaning } = await this.#send(sending, undefined, command);
+        if (typeof meaning === "string") throw unclear();
+        return meaning ?? (Array.isArray(reply) ? reply.flat(Infinity).map(String) : []);
+      },
+      read: async (keys) => {
+        for (;;) {
+          const answer = await this.#run(sending, undefined, [...this.#names.records(keys), ""]);
+          if (answer !== "again") return answer;
+        }
+      },
+    });
+  }
+
+  /** Runs the script. The server may refuse it as a whole, and take it in another form. */
+  async #run(
+    sending: Sending,
+    timeoutMs: number | undefined,
+    words: readonly string[],
+  ): Promise<WireResponse | "again"> {
+    const keyLocking = this.#keyLocking;
+    const { text, hash } = keyLocking ? locking : plain;
+    const script = sending.asText ? ["EVAL", text] : ["EVALSHA", hash];
+    const sent = await this.#send(sending, timeoutMs, [...script, ...words]);
+    if (sent.meaning === "no-script") {
+      // Only once: a script sent as text cannot be missing.
+      if (sending.asText) throw unclear("NOSCRIPT");
+      sending.asText = true;
+      return "again";
+    }
+    sending.asText = false;
+    if (sent.meaning === "no-key-locking") {
+      if (!keyLocking) throw unclear("ERR");
+      this.#keyLocking = false;
+      return "again";
+    }
+    const answer = sent.meaning ?? answerIn(String(sent.reply));
+    if (answer === undefined) throw unclear();
+    return answer;
+  }
+
+  /** Sends a command, and gives the server's reply or what its error means. */
+  async #send(
+    { signal: outer, clock }: Sending,
+    timeoutMs: number | undefined,
+    command: string[],
+  ): Promise<Sent> {
     const { signal, abort, unlink } = follower(outer);
     const timer = timeoutMs === undefined ? undefined : clock.setTimeout(abort, timeoutMs);
     unref(timer);
-    let reply: unknown;
     try {
-      reply = await abortable(this.#connection.send(command, signal), signal);
+      return { reply: await abortable(this.#connection.send(command, signal), signal) };
     } catch (error) {
       if (BackendError.is(error)) throw error;
-      if (isServersWord(error)) {
-        const step: Step = JSON.parse(call.refused(clock.monotonic(), error.message));
-        const [word = ""] = error.message.split(" ", 1);
-        return step.type === "failed" ? { ...step, word } : step;
-      }
-      throw failureOf(error, "The server", "send");
+      if (!isServersWord(error)) throw failureOf(error, "The server", "send");
+      const meaning = meaningOf(error.message);
+      if (meaning === undefined) throw unclear(error.message.split(" ", 1)[0]);
+      return { meaning };
     } finally {
       clock.clearTimeout(timer);
       unlink();
     }
-    return JSON.parse(call.replied(clock.monotonic(), JSON.stringify(words(reply))));
   }
-}
-
-/** The words of a reply, those of lists inside of it in their place. */
-function words(reply: unknown): string[] {
-  return Array.isArray(reply) ? reply.flat(Infinity).map(String) : [];
-}
-
-/** The word that an error begins with is the server's own, and no secret. */
-function unclear(word = "something unreadable"): BackendError {
-  return new BackendError(`The server answered ${word}: what became of the command is unknown.`);
-}
-
-/** An error that a server answered with begins with a word in capitals. */
-function isServersWord(error: unknown): error is { message: string } {
-  const message = Reflect.get(Object(error), "message");
-  return typeof message === "string" && /^[A-Z]{2,} /.test(message);
-}
-
-/** Lets a waiter rest until its time is up or a message comes in. Listens from the first channel on. */
-class Waker {
-  readonly #connection: RedisConnection;
-  readonly #signal: AbortSignal;
-  readonly #clock: Clock;
-  #listening: Follower | undefined;
-  #hinted = false;
-  #isSuperseded = false;
-  #wake: (() => void) | undefined;
-
-  constructor(connection: RedisConnection, signal: AbortSignal, clock: Clock) {
-    this.#connection = connection;
-    this.#signal = signal;
-    this.#clock = clock;
-  }
-
-  /** Whether there is another call with the same op. */
-  get isSuperseded(): boolean {
-    return this.#isSuperseded;
-  }
-
-  /** Has nobody rest any longer. */
-  supersede(): void {
-    this.#isSuperseded = true;
-    this.#wake?.();
-  }
-
-  /** Without a channel, messages that come in count for the next rest. */
-  async rest(gapMs: number, channel: string | undefined): Promise<void> {
-    const { promise, resolve } = deferred<void>();
-    if (channel !== undefined) {
-      this.#listen(channel);
-      if (this.#hinted || this.#isSuperseded) resolve();
-      this.#wake = resolve;
-    }
-    const timer = this.#clock.setTimeout(resolve, gapMs);
-    unref(timer);
-    try {
-      await abortable(promise, this.#signal);
-    } finally {
-      this.#clock.clearTimeout(timer);
-      this.#wake = undefined;
-    }
-    if (channel !== undefined) this.#hinted = false;
-  }
-
-  /** Nobody rests any more. */
-  stop(): void {
-    this.#listening?.unlink();
-    this.#listening?.abort();
-  }
-
-  #listen(channel: string): void {
-    if (this.#listening !== undefined) return;
-    this.#listening = follower(this.#signal);
-    const { signal } = this.#listening;
-    const hint = () => {
-      this.#hinted = true;
-      this.#wake?.();
-    };
-    // A stream that fails or ends leaves the polls.
-    const listening = async () => this.#connection.listen?.(channel, hint, signal);
-    listening().catch(() => {});
-  }
-}
-
-/** The promise, or a rejection as soon as the signal aborts. */
-function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const abort = () => reject(new BackendError("The wait was given up.", { delivery: "unknown" }));
-    if (signal.aborted) abort();
-    signal.addEventListener("abort", abort, { once: true });
-    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", abort));
-  });
-}
-
-/** A signal that aborts when it is told to, and with another one until they are unlinked. */
-interface Follower {
-  readonly signal: AbortSignal;
-  abort(): void;
-  unlink(): void;
-}
-
-/** By hand, since `AbortSignal.any` takes a tenth of a round trip on the same machine. */
-function follower(leader: AbortSignal): Follower {
-  const controller = new AbortController();
-  const abort = () => controller.abort();
-  if (leader.aborted) abort();
-  leader.addEventListener("abort", abort);
-  return {
-    signal: controller.signal,
-    abort,
-    unlink: () => leader.removeEventListener("abort", abort),
-  };
 }

@@ -15,7 +15,7 @@ mod state;
 pub use merge::merged;
 pub use record::Record;
 pub use request::{REQUEST, Repeat, Verb};
-pub(crate) use response::begin;
+
 pub use response::{Outcome, RESPONSE, Unreadable};
 pub use schema::{FieldSchema, Kind, optional};
 pub use state::{DONE_STATE, HOLDER_STATE, KEY_STATE};

@@ -197,6 +197,48 @@ impl Record<'_> {
         })
     }
 
+    /// Whether [`Self::request`] would make something of it, for whoever passes it on as it is: that
+    /// takes a fraction of the code.
+    pub(crate) fn check(&self, verb: Verb) -> Option<()> {
+        if !matches!(
+            verb,
+            Verb::Acquire | Verb::Cancel | Verb::Inspect | Verb::Revoke | Verb::Watch
+        ) {
+            self.lease(Field::Lease)?;
+        }
+        if matches!(verb, Verb::Acquire | Verb::Renew | Verb::Transfer) {
+            self.ttl()?;
+        }
+        match verb {
+            Verb::Acquire => {
+                self.given(Self::raw, Field::Holder)?;
+                self.lease(Field::Lease)?;
+                self.wait()?;
+                self.limit()?;
+                self.fingerprint()?;
+            }
+            Verb::Entry => {
+                self.entry_name()?;
+                self.entry_value()?;
+                self.given(Self::whole, Field::Number)?;
+            }
+            Verb::Finish => {
+                self.result()?;
+                self.keep()?;
+            }
+            Verb::Transfer => {
+                self.given(Self::raw, Field::ToHolder)?;
+                self.lease(Field::ToLease)?;
+            }
+            Verb::Watch => {
+                self.revision()?;
+                self.wait()?;
+            }
+            _ => {}
+        }
+        Some(())
+    }
+
     fn acquire(&self) -> Option<Acquire> {
         Some(Acquire {
             holder: self.given(Self::holder, Field::Holder)?,

@@ -320,7 +320,7 @@ impl Response {
 }
 
 /// An answer's first fields.
-pub(crate) fn begin(json: &mut Writer, outcome: Outcome) {
+pub(super) fn begin(json: &mut Writer, outcome: Outcome) {
     json.number(Field::Version.name(), VERSION.into());
     json.text(Field::Outcome.name(), outcome.name());
 }

@@ -1,8 +1,5 @@
--- KEYS: a key's document and its entries; to list, those of many keys in turn.
--- ARGV: the time, or nothing for the server's; settings; the operation, its op and its arguments.
---
--- Times are microseconds of the server's clock. Texts come escaped, so that they are words, and `~`
--- is none. The lines of a document:
+-- Times are microseconds of the server's clock. Texts are words, and `~` is none. The lines of a
+-- document:
 --   L2 at fence revision offers watched kept
 --   fence since till finger result      what the key is done with, or `~`
 --   the queue, in rows of: op till limit
@@ -10,10 +7,7 @@
 --   slot limit expires lease op fence since term holder finger seen entries made  for each grant
 -- An offer that is `made` starts anew when its op is repeated. Until `offers` no grant begins with more than an offer, since an op had to be forgotten; until
 -- `watched` changes are published; until `kept` the record of the entries is there.
--- States: c cancelled, d done, e expired, f finished, r released, t transferred, v revoked, x extended.
-local given, MEMORY, MOST, GRACE, OFFER, WAITERS, RETENTION, WATCH, WAKE = unpack(ARGV)
-MEMORY, MOST, GRACE, OFFER = tonumber(MEMORY), tonumber(MOST), tonumber(GRACE), tonumber(OFFER)
-WAITERS, RETENTION = tonumber(WAITERS), tonumber(RETENTION)
+-- The states are those of `ENDED`, and x extended.
 
 -- The width of a row, and where its fields begin.
 local PLACE, TILL, LIMIT = 36, 17, 33
@@ -28,8 +22,6 @@ local CAP, EXPIRES, ID, BORN = 6, 11, 28, 61
 local document, record = KEYS[1], KEYS[2]
 local now
 
-local function number(x) return string.format('%.0f', x) end
-
 local function stamp(x) return string.format('%016.0f', x) end
 
 -- What is stored under a name; or nothing, and what to answer instead.
@@ -37,8 +29,8 @@ local function stored(name)
   local text = redis.pcall('GET', name)
   if type(text) ~= 'table' then return text end
   -- Of another type it is somebody else's; any other error is the server's, and is raised.
-  if not string.find(text.err, 'WRONGTYPE', 1, true) then redis.call('GET', name) end
-  return nil, { 'foreign', redis.call('TYPE', name).ok }
+  if not string.find(text.err, 'WRONGTYPE', 1, true) then call('GET', name) end
+  return nil, foreign(call('TYPE', name).ok)
 end
 
 -- Where the row begins that has this text at this column, if one has.
@@ -56,7 +48,7 @@ local function parse_grant(line)
   local g = {}
   g.slot, g.limit, g.expires, g.lease, g.op, g.fence, g.since, g.term, g.holder, g.finger, g.seen,
     g.entries, g.made = string.match(line,
-      '^(%d+) (%d+) (%d+) (%x+) (%x+) (%d+) (%d+) (%d+) (%S+) (%S+) (%d+) (%d+) (%d)$')
+      '^(%d+) (%d+) (%d+) (%x+) (%x+) (%d+) (%d+) (%d+) ([^ ]+) ([^ ]+) (%d+) (%d+) (%d)$')
   if not g.slot then error('WRONGTYPE a grant that is not ours') end
   g.slot, g.expires, g.since, g.term = tonumber(g.slot), tonumber(g.expires), tonumber(g.since), tonumber(g.term)
   g.fence, g.seen, g.entries = number(g.fence), tonumber(g.seen), tonumber(g.entries)
@@ -86,7 +78,7 @@ local function parse(text)
   end
   if lines[2] ~= '~' then
     local fence, since, till, finger, result =
-      string.match(lines[2], '^(%d+) (%d+) (%d+) (%S+) (%S+)$')
+      string.match(lines[2], '^(%d+) (%d+) (%d+) ([^ ]+) ([^ ]+)$')
     if not fence then return nil end
     r.done = { fence = fence, since = tonumber(since), till = tonumber(till), finger = finger,
       result = result }
@@ -106,7 +98,7 @@ local function read()
       queue = '', past = '', grants = {} }
   end
   local r = parse(text)
-  if not r then return nil, { 'foreign', 'string' } end
+  if not r then return nil, foreign('string') end
   r.before = r.revision
   return r
 end
@@ -153,9 +145,9 @@ local function write(r, timeless)
     r.watched, r.kept)
   local text = table.concat({ head, done, r.queue, r.past, unpack(r.grants) }, '\n')
   if timeless then
-    redis.call('SET', document, text, 'KEEPTTL')
+    call('SET', document, text, 'KEEPTTL')
   else
-    redis.call('SET', document, text, 'PX', number(math.ceil((last(r) - now) / 1000)))
+    call('SET', document, text, 'PX', number(math.ceil((last(r) - now) / 1000)))
   end
   -- The first in turn is told if it has become so, or something has changed for it, and its turn
   -- may come before it looks again by itself.

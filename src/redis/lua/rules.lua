@@ -27,7 +27,7 @@ end
 -- Brings the key up to the time, which never runs backwards. Whoever looks later finds the same
 -- changes and counts the same revisions, so that they need not be stored.
 local function settle(r)
-  time = time or given ~= '' and { 0, given } or redis.call('TIME')
+  time = time or given ~= '' and { 0, given } or call('TIME')
   now = math.max(time[1] * 1000000 + time[2], r.at)
   r.at = now
   r.offers = math.min(r.offers, now + MEMORY)
@@ -61,16 +61,22 @@ local function save(r, timeless)
   write(r, timeless)
 end
 
+-- How long the holder of a grant may count on it, and how many wait for it.
+local function told(r, grant)
+  local margin = math.min(math.floor(grant.term / MARGIN_PART), MARGIN_MOST)
+  return 'ttlMs', millis(math.max(0, grant.expires - now - margin)), 'wanted', present(r)
+end
+
 local function granted(r, grant, replayed)
-  return { 'granted', grant.lease, grant.fence, number(grant.slot),
-    number(grant.expires - now), number(grant.term), number(present(r)), replayed }
+  return respond('granted', 'lease', quoted(grant.lease), 'fence', quoted(grant.fence), 'slot', grant.slot,
+    'replayed', replayed, 'waitedMs', waited, told(r, grant))
 end
 
 local function slot_of(line) return tonumber(string.sub(line, 1, 4)) end
 
 -- A grant in the lowest free slot, or in the given one.
 local function grant(r, fields, ttl, slot)
-  if r.fence >= 9007199254740991 then return { 'fences-exhausted' } end
+  if r.fence >= 9007199254740991 then return REFUSALS.fences end
   r.fence = math.max(r.fence + 1, now)
   fields.fence, fields.since, fields.seen = number(r.fence), now, 0
   fields.term, fields.expires = ttl, now + ttl
@@ -80,7 +86,7 @@ local function grant(r, fields, ttl, slot)
   table.insert(r.grants, i, grant_line(fields))
   changed(r, now)
   save(r)
-  return granted(r, fields, '0')
+  return granted(r, fields)
 end
 
 -- The term is as long as is asked for, never less than it was. An acquire that asks for it is
@@ -100,25 +106,29 @@ end
 local function highest(r)
   local fence = 0
   for _, line in ipairs(r.grants) do fence = math.max(fence, tonumber(parse_grant(line).fence)) end
-  return fence > 0 and number(fence) or '~'
+  return fence > 0 and quoted(number(fence)) or nil
 end
 
 local function held(r, limit)
-  local first = r.grants[1] and parse_grant(r.grants[1]) or { holder = '~', fence = '~' }
-  return { 'held', first.holder, first.fence, number(wait_of(r, limit)), number(present(r)) }
+  local first = r.grants[1] and parse_grant(r.grants[1]) or {}
+  return respond('held', 'holder', first.holder, 'fence', first.fence and quoted(first.fence),
+    'retryAfterMs', millis_up(wait_of(r, limit)), 'waiters', present(r))
 end
 
-local function done(r)
-  return { 'done', r.done.fence, number(now - r.done.since), number(r.done.till - now),
-    r.done.result }
+-- That the key is done, without what came of it.
+local function finished(r)
+  return 'fence', quoted(r.done.fence), 'ageMs', millis(now - r.done.since), 'remainingMs',
+    millis(r.done.till - now)
 end
+
+local function done(r) return respond('done', 'result', r.done.result, finished(r)) end
 
 -- The grant that the credential opens, and its position.
 local function opened(r, lease, fence)
   for i, line in ipairs(r.grants) do
     if string.find(line, lease, ID, true) == ID then
       local grant = parse_grant(line)
-      if fence == '~' or grant.fence == fence then return grant, i end
+      if not fence or grant.fence == fence then return grant, i end
     end
   end
 end
@@ -132,12 +142,20 @@ end
 
 local function fence_of(past, i) return string.match(field(past, i, FENCE, BY), '%d+') end
 
+-- By which states of the memory a grant has ended, and how.
+local ENDED = { c = 'cancelled', e = 'expired', f = 'finished', r = 'released', t = 'transferred',
+  v = 'revoked' }
+
+local function unheld(r, state)
+  return about('not-holder', 'reason', quoted(ENDED[state] or 'unknown'), 'present', highest(r))
+end
+
 local function not_holder(r, lease, fence)
   local i = row(r.past, PAST, LEASE, lease)
-  while i and fence ~= '~' and fence_of(r.past, i) ~= fence do
+  while i and fence and fence_of(r.past, i) ~= fence do
     i = row(r.past, PAST, LEASE, lease, i + PAST)
   end
-  return { 'not-holder', i and string.sub(r.past, i, i) or 'n', highest(r) }
+  return unheld(r, i and string.sub(r.past, i, i) or 'unknown')
 end
 
 -- Whether `op` has ended a grant in this way.
@@ -157,7 +175,7 @@ local function outcome(r, op, acquires)
   if i then
     local grant = parse_grant(r.grants[i])
     if grant.made == '1' then extend(r, i, grant, grant.term) end
-    return granted(r, grant, '1')
+    return granted(r, grant, 'true')
   end
   i = row(r.past, PAST, OP, op)
   if not i then return nil end
@@ -167,13 +185,22 @@ local function outcome(r, op, acquires)
     local fence = fence_of(r.past, i)
     -- It may have extended one that runs.
     local own = opened(r, lease, fence)
-    if own then return granted(r, own, '1') end
-    return { 'granted', lease, fence, '0', '0', '0', number(present(r)), '1' }
+    if own then return granted(r, own, 'true') end
+    return granted(r, { lease = lease, fence = fence, slot = 0, expires = now, term = 0 }, 'true')
   end
-  return state == 'c' and { 'cancelled' } or { 'not-holder', 'n', highest(r) }
+  return state == 'c' and respond('cancelled') or unheld(r, 'unknown')
 end
 
--- Words for all that a key shows; or nothing, and what to answer instead.
+-- What a grant carries, as an object.
+local function carried(grant, lines)
+  local own = {}
+  for _, line in ipairs(grant.entries > 0 and lines or {}) do
+    if line.slot == grant.slot then own[#own + 1] = line.name .. ':' .. unword(line.value) end
+  end
+  return '{' .. table.concat(own, ',') .. '}'
+end
+
+-- All that a key shows, as an object; or nothing, and what to answer instead.
 local function state(r)
   local grants, lines = {}, nil
   for i, line in ipairs(r.grants) do
@@ -184,24 +211,12 @@ local function state(r)
       if answer then return nil, answer end
     end
   end
-  local words = { 'state', number(r.revision), number(present(r)), '~' }
-  if r.done then
-    words[4], words[5], words[6] = r.done.fence, number(now - r.done.since), number(r.done.till - now)
+  local holders = {}
+  for i, grant in ipairs(grants) do
+    holders[i] = object('holder', grant.holder, 'fence', quoted(grant.fence), 'slot', grant.slot,
+      'limit', tonumber(grant.limit), 'ageMs', millis(now - grant.since), 'remainingMs', millis(grant.expires - now),
+      'entries', carried(grant, lines))
   end
-  words[#words + 1] = number(#grants)
-  for _, grant in ipairs(grants) do
-    local own = {}
-    for _, line in ipairs(lines or {}) do
-      if grant.entries > 0 and line.slot == grant.slot then
-        own[#own + 1] = line.name
-        own[#own + 1] = line.value
-      end
-    end
-    for _, word in ipairs({ grant.holder, grant.fence, number(grant.slot),
-      number(grant.limit), number(now - grant.since), number(grant.expires - now),
-      number(#own / 2), unpack(own) }) do
-      words[#words + 1] = word
-    end
-  end
-  return words
+  return object('key', cjson.encode(string.match(document, '{k:(.*)}')), 'revision', quoted(number(r.revision)),
+    'waiters', present(r), 'done', r.done and object(finished(r)), 'holders', '[' .. table.concat(holders, ',') .. ']')
 end

@@ -24,7 +24,8 @@ function shown(error: unknown): string {
 /** The op, lease and holder of each request the endpoint has had, and its token. */
 function secrets(endpoint: RestEndpoint): string[] {
   const words = endpoint.requests.all.flatMap(({ commands }) => commands.flat());
-  return [...words.filter((word) => /^([0-9a-f]{32}|holder-.*)$/.test(word)), endpoint.token];
+  const secret = /\b([0-9a-f]{32}|holder-[0-9a-f]+)\b/g;
+  return [...words.flatMap((word) => word.match(secret) ?? []), endpoint.token];
 }
 
 /** The error of one attempt to acquire, free of secrets. */

@@ -13,7 +13,11 @@ import { client, freshKey, LONG, stored } from "./subject.ts";
 const redis = suite();
 
 /** What the script says of a key that nobody ever held. */
-const FREE = ["state", "0", "0", "~", "0"];
+const FREE = JSON.stringify({
+  v: 1,
+  outcome: "state",
+  state: { key: "k", revision: "0", waiters: 0, holders: [] },
+});
 
 /** Where a request goes, and with which token. */
 async function target(env: Record<string, unknown>): Promise<string> {

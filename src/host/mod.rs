@@ -11,6 +11,7 @@ mod key;
 mod query;
 mod record;
 mod shares;
+mod stored;
 mod table;
 mod timers;
 
@@ -20,6 +21,7 @@ pub use record::{
     DoneRecord, EntryRecord, Floor, GrantRecord, KeyRecord, Mutation, Offer, Past, PastOutcome,
     Snapshot, WaiterRecord,
 };
+pub use stored::{Row, kind};
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;

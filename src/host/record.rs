@@ -15,13 +15,6 @@ use crate::time::{Instant, Span};
 /// One change to the stored state.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Mutation {
-    /// The grant in this slot has no entries any more.
-    DeleteEntries {
-        /// The key.
-        key: Key,
-        /// The grant's slot.
-        slot: u32,
-    },
     /// The grant in this slot has no entry of this name any more.
     DeleteEntry {
         /// The key.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use leasehold::fence::{Fence, Revision};
 use leasehold::host::{
     EntryRecord, Floor, GrantRecord, Host, HostConfig, HostInput, HostOutput, KeyRecord, Mutation,
-    PastOutcome, ReplyTo, Snapshot, WaiterRecord,
+    PastOutcome, ReplyTo, Row, Snapshot, WaiterRecord,
 };
 use leasehold::name::{EntryName, Key};
 use leasehold::protocol::{Operation, Request, Response};
@@ -27,12 +27,6 @@ impl Store {
     /// Carries out one mutation; one that makes no sense is a fault of the host.
     pub fn apply(&mut self, mutation: Mutation) {
         match mutation {
-            Mutation::DeleteEntries { key, slot } => {
-                let before = self.entries.len();
-                self.entries
-                    .retain(|(of, place, _), _| *of != key || *place != slot);
-                assert!(self.entries.len() < before, "there were entries");
-            }
             Mutation::DeleteEntry { key, slot, name } => {
                 self.entries
                     .remove(&(key, slot, name))
@@ -82,18 +76,39 @@ impl Store {
         }
     }
 
+    /// What a host is restored from: read from rows, as a real store has them.
     pub fn snapshot(&self) -> Snapshot {
-        let grants = self.grants.iter();
-        Snapshot {
-            floor: self.floor,
-            keys: self.keys.values().cloned().collect(),
-            grants: grants
-                .map(|((key, _), grant)| (key.clone(), grant.clone()))
-                .collect(),
-            entries: self.entries.values().cloned().collect(),
-            waiters: self.waiters.values().cloned().collect(),
+        let grants = self.grants.clone().into_iter();
+        let puts: Vec<Mutation> = [Mutation::PutFloor(self.floor)]
+            .into_iter()
+            .chain(self.keys.values().cloned().map(Mutation::PutKey))
+            .chain(grants.map(|((key, _), grant)| Mutation::PutGrant { key, grant }))
+            .chain(self.entries.values().cloned().map(Mutation::PutEntry))
+            .chain(self.waiters.values().cloned().map(Mutation::PutWaiter))
+            .collect();
+        read(&rows(puts))
+    }
+}
+
+/// The rows that a store has after these changes.
+pub fn rows(mutations: Vec<Mutation>) -> BTreeMap<String, Vec<u8>> {
+    let mut rows = BTreeMap::new();
+    for Row { place, record } in mutations.into_iter().map(Row::from) {
+        match record {
+            Some(record) => drop(rows.insert(place, record)),
+            None => drop(rows.remove(&place).expect("a stored row")),
         }
     }
+    rows
+}
+
+/// What rows hold.
+pub fn read(rows: &BTreeMap<String, Vec<u8>>) -> Snapshot {
+    let mut snapshot = Snapshot::default();
+    for (place, record) in rows {
+        snapshot.add(place, record).expect("a record");
+    }
+    snapshot
 }
 
 /// Fences as tests write them: 1 for a key's first grant, 2 for its second, and so on.

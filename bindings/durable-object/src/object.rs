@@ -1,14 +1,16 @@
 //! One Durable Object.
 
-use std::cell::{Cell, RefCell};
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::cell::{Cell, RefCell};
 
 use leasehold::host::{Host, HostConfig, HostInput, HostOutput, Mutation, ReplyTo};
 use leasehold::layout::{Layout, Place, Plan, Register, Ruling, Standing, Told};
 use leasehold::protocol::{Call, Refusal, Request};
 use leasehold::time::{Instant, Span};
 use wasm_bindgen::{JsError, JsValue};
-use worker_sys::SqlStorage;
 
+use crate::sql::SqlStorage;
 use crate::step::Step;
 use crate::store::Store;
 

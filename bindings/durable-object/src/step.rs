@@ -1,5 +1,9 @@
 //! What has come of a step.
 
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
 use leasehold::host::ReplyTo;
 use leasehold::json::Writer;
 use leasehold::protocol::{Refusal, Response};

@@ -1,41 +1,20 @@
 //! The tables, and the one statement that each change to them takes.
 
-use std::cell::Cell;
+use alloc::string::String;
+use core::cell::Cell;
 
-use js_sys::Array;
-use leasehold::host::{Mutation, Snapshot};
+use leasehold::host::{Mutation, Row, Snapshot, kind};
 use wasm_bindgen::prelude::*;
-use worker_sys::{SqlStorage, SqlStorageCursor};
 
-use crate::row::{self, Row, Unreadable, Values};
+use crate::sql::{SqlStorage, bytes};
 
-/// The version of the tables below.
-const SCHEMA: &str = "2";
+/// The version of the tables below and of the records in them.
+const SCHEMA: &str = "3";
 
 const CREATE: &str = "
-CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS keys (
-  key TEXT PRIMARY KEY, fence TEXT NOT NULL, revision TEXT NOT NULL, written INTEGER NOT NULL,
-  past BLOB NOT NULL, cautious_until INTEGER NOT NULL,
-  done_fence TEXT, done_result TEXT, done_since INTEGER, done_until INTEGER, done_fingerprint TEXT,
-  grant_fence TEXT, lease TEXT, op TEXT, holder TEXT, most INTEGER, since INTEGER, term INTEGER,
-  expires INTEGER, offer TEXT, fingerprint TEXT, entered INTEGER
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS grants (
-  key TEXT NOT NULL, slot INTEGER NOT NULL,
-  grant_fence TEXT NOT NULL, lease TEXT NOT NULL, op TEXT NOT NULL, holder TEXT NOT NULL,
-  most INTEGER NOT NULL, since INTEGER NOT NULL, term INTEGER NOT NULL, expires INTEGER NOT NULL,
-  offer TEXT NOT NULL, fingerprint TEXT, entered INTEGER NOT NULL, PRIMARY KEY (key, slot)
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS entries (
-  key TEXT NOT NULL, slot INTEGER NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL,
-  PRIMARY KEY (key, slot, name)
-) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS waiters (
-  number INTEGER PRIMARY KEY, key TEXT NOT NULL, op TEXT NOT NULL, lease TEXT NOT NULL,
-  holder TEXT NOT NULL, ttl INTEGER NOT NULL, most INTEGER NOT NULL, fingerprint TEXT
-);
-INSERT INTO meta VALUES ('schema', '2') ON CONFLICT DO NOTHING;
+CREATE TABLE IF NOT EXISTS meta (place TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS records (place TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+INSERT INTO meta VALUES ('schema', '3') ON CONFLICT DO NOTHING;
 ";
 
 /// An object's SQLite storage. Its tables are made by the first write, never by a question.
@@ -55,8 +34,8 @@ impl Store {
     /// Whether anything was ever stored.
     pub fn is_used(&self) -> Result<bool, JsValue> {
         if !self.has_tables.get() {
-            let tables = "SELECT name FROM sqlite_master WHERE name = 'meta'";
-            let tables = self.rows(tables, |row| Ok(row.0.get(0)))?;
+            let tables = "SELECT name AS place FROM sqlite_master WHERE name = 'meta'";
+            let tables = self.sql.run(tables)?.rows()?;
             self.has_tables.set(!tables.is_empty());
         }
         Ok(self.has_tables.get())
@@ -64,73 +43,34 @@ impl Store {
 
     /// Everything stored.
     pub fn load(&self) -> Result<Snapshot, JsValue> {
+        let mut snapshot = Snapshot::default();
         if !self.is_used()? {
-            return Ok(Snapshot::default());
+            return Ok(snapshot);
         }
         self.check_schema()?;
-        let floor = "SELECT value FROM meta WHERE name = 'floor'";
-        let floor = self.rows(floor, row::floor)?;
-        Ok(Snapshot {
-            floor: floor.into_iter().next().unwrap_or_default(),
-            keys: self.table("keys", row::KEY_COLUMNS, row::key_record)?,
-            grants: self.table("grants", row::GRANT_COLUMNS, row::grant_record)?,
-            entries: self.table("entries", row::ENTRY_COLUMNS, row::entry_record)?,
-            waiters: self.table("waiters", row::WAITER_COLUMNS, row::waiter_record)?,
-        })
-    }
-
-    fn table<T>(
-        &self,
-        table: &str,
-        columns: &str,
-        read: impl Fn(&Row) -> Result<T, Unreadable>,
-    ) -> Result<Vec<T>, JsValue> {
-        self.rows(&["SELECT ", columns, " FROM ", table].concat(), read)
+        for row in self.sql.run("SELECT place, value FROM records")?.rows()? {
+            let place = row.place().as_string().unwrap_or_default();
+            if snapshot.add(&place, &bytes(&row.value())).is_none() {
+                let message = ["a stored record can't be read: ", kind(&place)].concat();
+                return Err(JsError::new(&message).into());
+            }
+        }
+        Ok(snapshot)
     }
 
     /// Carries out one change.
     pub fn apply(&self, mutation: Mutation) -> Result<(), JsValue> {
         self.create()?;
-        match mutation {
-            Mutation::DeleteEntries { key, slot } => self.exec(
-                "DELETE FROM entries WHERE key = ? AND slot = ?",
-                Values::default().text(key.as_str()).number(slot.into()),
-            ),
-            Mutation::DeleteEntry { key, slot, name } => self.exec(
-                "DELETE FROM entries WHERE key = ? AND slot = ? AND name = ?",
-                Values::default()
-                    .text(key.as_str())
-                    .number(slot.into())
-                    .text(name.as_str()),
-            ),
-            Mutation::DeleteGrant { key, slot } => self.exec(
-                "DELETE FROM grants WHERE key = ? AND slot = ?",
-                Values::default().text(key.as_str()).number(slot.into()),
-            ),
-            Mutation::DeleteKey(key) => self.exec(
-                "DELETE FROM keys WHERE key = ?",
-                Values::default().text(key.as_str()),
-            ),
-            Mutation::DeleteWaiter { number, .. } => self.exec(
-                "DELETE FROM waiters WHERE number = ?",
-                Values::default().number(number),
-            ),
-            Mutation::PutEntry(entry) => self.put("entries", row::entry_values(&entry)),
-            Mutation::PutFloor(floor) => self.put("meta", row::floor_values(floor)),
-            Mutation::PutGrant { key, grant } => {
-                self.put("grants", row::grant_values(&key, &grant))
+        let Row { place, record } = mutation.into();
+        let sql = &self.sql;
+        match record {
+            Some(record) => {
+                let put = "INSERT OR REPLACE INTO records VALUES (?, ?)";
+                sql.put_bytes(put, &place, &record)
             }
-            Mutation::PutKey(record) => self.put("keys", row::key_values(&record)),
-            Mutation::PutWaiter(record) => self.put("waiters", row::waiter_values(&record)),
+            None => sql.run_for("DELETE FROM records WHERE place = ?", &place),
         }
         .map(drop)
-    }
-
-    /// Puts a row, in place of any that has its key.
-    fn put(&self, table: &str, values: Values) -> Result<SqlStorageCursor, JsValue> {
-        let marks = vec!["?"; values.len()].join(",");
-        let query = ["INSERT OR REPLACE INTO ", table, " VALUES (", &marks, ")"].concat();
-        self.exec(&query, values)
     }
 
     /// A value beside the host's records.
@@ -138,26 +78,23 @@ impl Store {
         if !self.is_used()? {
             return Ok(None);
         }
-        let query = "SELECT value FROM meta WHERE name = ?";
-        let rows = self.exec(query, Values::default().text(name))?.raw();
-        let values = rows.into_iter().map(|row| {
-            let row: Array = row?.unchecked_into();
-            Ok(row.get(0).as_string().unwrap_or_default())
-        });
-        Ok(values.collect::<Result<Vec<_>, JsValue>>()?.pop())
+        let query = "SELECT value FROM meta WHERE place = ?";
+        let rows = self.sql.run_for(query, name)?.rows()?;
+        Ok(rows.first().and_then(|row| row.value().as_string()))
     }
 
     /// Puts such a value.
     pub fn put_meta(&self, name: &str, value: &str) -> Result<(), JsValue> {
         self.create()?;
-        self.put("meta", Values::default().text(name).text(value))
-            .map(drop)
+        let put = "INSERT OR REPLACE INTO meta VALUES (?, ?)";
+        self.sql.put_text(put, name, value).map(drop)
     }
 
     /// Forgets all who wait.
     pub fn delete_waiters(&self) -> Result<(), JsValue> {
         if self.is_used()? {
-            self.exec("DELETE FROM waiters", Values::default())?;
+            self.sql
+                .run("DELETE FROM records WHERE place LIKE 'waiter/%'")?;
         }
         Ok(())
     }
@@ -172,37 +109,17 @@ impl Store {
 
     fn create(&self) -> Result<(), JsValue> {
         if !self.is_used()? {
-            self.exec(CREATE, Values::default())?;
+            self.sql.run(CREATE)?;
             self.has_tables.set(true);
         }
         Ok(())
     }
 
     fn check_schema(&self) -> Result<(), JsValue> {
-        let stored = "SELECT value FROM meta WHERE name = 'schema'";
-        let stored = self.rows(stored, |row| Ok(row.0.get(0)))?;
-        match stored.first() {
-            Some(version) if *version == SCHEMA => Ok(()),
-            _ => Err(JsError::new("the object's tables are of another version").into()),
+        if self.meta("schema")?.as_deref() == Some(SCHEMA) {
+            Ok(())
+        } else {
+            Err(JsError::new("the object's tables are of another version").into())
         }
     }
-
-    fn rows<T>(
-        &self,
-        query: &str,
-        read: impl Fn(&Row) -> Result<T, Unreadable>,
-    ) -> Result<Vec<T>, JsValue> {
-        let rows = self.exec(query, Values::default())?.raw();
-        rows.into_iter()
-            .map(|row| read(&Row(row?.unchecked_into())).map_err(unreadable))
-            .collect()
-    }
-
-    fn exec(&self, query: &str, values: Values) -> Result<SqlStorageCursor, JsValue> {
-        self.sql.exec(query, values.into_array())
-    }
-}
-
-fn unreadable(Unreadable(column): Unreadable) -> JsValue {
-    JsError::new(&["stored value is unreadable: ", column].concat()).into()
 }

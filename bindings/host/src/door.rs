@@ -1,6 +1,9 @@
 //! What a Worker's variables say about access.
 
-use js_sys::Array;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
 use leasehold::access::{Access, Fault, Flaw, Operator, Origins, Right, not_configured};
 use leasehold::protocol::wire::Verb;
 use leasehold::protocol::{Call, Refusal, Response};
@@ -58,13 +61,11 @@ impl Door {
     pub fn admit(&self, bearer: &str, operation: &str, body: &str) -> JsValue {
         match self.admitted(bearer, operation, body) {
             Ok(call) => {
-                let text = call.to_json().into();
-                match call {
-                    Call::List(_) => Array::of1(&text).into(),
-                    Call::Request(request) => {
-                        Array::of2(&text, &request.key.as_str().into()).into()
-                    }
+                let mut admitted = vec![call.to_json()];
+                if let Call::Request(request) = call {
+                    admitted.push(request.key.as_str().into());
                 }
+                admitted.into()
             }
             Err(refusal) => Response::Refused(refusal).to_json().into(),
         }

@@ -1,5 +1,8 @@
 //! The layout of keys over objects, as objects and Workers tell of it.
 
+use alloc::string::String;
+use alloc::vec::Vec;
+
 use leasehold::json::Writer;
 use leasehold::layout::{Layout, Plan};
 use leasehold::protocol::wire::merged;

@@ -1,15 +1,19 @@
 //! The Durable Object's host for TypeScript. Converts; decides nothing.
+#![cfg_attr(target_arch = "wasm32", no_std)]
+
+extern crate alloc;
 
 mod door;
 mod layout;
 
+use alloc::string::String;
+
 use leasehold::host::ReplyTo;
 use leasehold::layout::Told;
 use leasehold::time::Instant;
-use leasehold_durable_object::Object;
+use leasehold_durable_object::{Object, SqlStorage};
 use leasehold_records::number;
 use wasm_bindgen::prelude::*;
-use worker_sys::DurableObjectState;
 
 use door::Door;
 use layout::layout_of;
@@ -24,12 +28,12 @@ impl LeaseObject {
     /// scopes behind the door share the room for keys.
     #[wasm_bindgen(constructor)]
     pub fn new(
-        state: &DurableObjectState,
+        storage: SqlStorage,
         name: Option<String>,
         setting: &str,
         door: &Door,
     ) -> Result<Self, JsValue> {
-        let (storage, setting) = (state.storage()?.sql(), layout_of(setting)?);
+        let setting = layout_of(setting)?;
         Ok(Self(Object::new(storage, name, setting, door.prefixes())))
     }
 

@@ -207,10 +207,10 @@ export class LeaseHost<Env = unknown> extends DurableObject<Env> {
         if (layout === undefined) {
           throw new Error(refused.message);
         }
-        const { id } = this.ctx;
-        this.#object ??= new wasm.LeaseObject(this.ctx, id.name, layout, door(this.env));
+        const { id, storage } = this.ctx;
+        this.#object ??= new wasm.LeaseObject(storage.sql, id.name, layout, door(this.env));
         const object = this.#object;
-        return this.ctx.storage.transactionSync(() => run(object, this.#now()));
+        return storage.transactionSync(() => run(object, this.#now()));
       });
     } catch (error) {
       this.#discard(error);

@@ -23,8 +23,15 @@ interface DurableObjectState {
 }
 
 interface DurableObjectStorage {
+  readonly sql: {
+    exec(query: string, ...values: (string | number | null)[]): SqlStorageCursor;
+  };
   transactionSync<T>(closure: () => T): T;
   setAlarm(epochMs: number): Promise<void>;
   deleteAlarm(): Promise<void>;
   deleteAll(): Promise<void>;
+}
+
+interface SqlStorageCursor {
+  toArray(): Record<string, unknown>[];
 }

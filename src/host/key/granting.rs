@@ -50,11 +50,9 @@ impl KeyMachine {
     ) -> Option<Grant> {
         let grant = self.grants.remove(position)?;
         let slot = grant.record.slot;
-        if !grant.entries.is_empty() {
-            fx.persist(Mutation::DeleteEntries {
-                key: self.key.clone(),
-                slot,
-            });
+        for name in grant.entries.keys().cloned() {
+            let key = self.key.clone();
+            fx.persist(Mutation::DeleteEntry { key, slot, name });
         }
         if slot != 0 {
             fx.persist(Mutation::DeleteGrant {

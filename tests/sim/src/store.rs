@@ -25,12 +25,13 @@ impl Store {
     /// Carries out one mutation.
     pub fn apply(&mut self, mutation: Mutation) {
         match mutation {
-            Mutation::DeleteEntries { key, slot } => {
-                self.entries.remove(&(key, slot));
-            }
             Mutation::DeleteEntry { key, slot, name } => {
-                if let Some(entries) = self.entries.get_mut(&(key, slot)) {
+                let place = (key, slot);
+                if let Some(entries) = self.entries.get_mut(&place) {
                     entries.remove(&name);
+                    if entries.is_empty() {
+                        self.entries.remove(&place);
+                    }
                 }
             }
             Mutation::DeleteGrant { key, slot } => {

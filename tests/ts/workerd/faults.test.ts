@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Workers } from "./harness.ts";
-import { acquire, type Host, look, release, renew, rise } from "./host.ts";
+import { acquire, type Host, look, release, renew, rise, WAITERS } from "./host.ts";
 
 let workers: Workers;
 /** The object of the key. */
@@ -74,7 +74,7 @@ describe("storage", () => {
     const host = shard();
     const { lease } = await host.call(acquire("k"));
     await host.sql(
-      "CREATE TRIGGER full BEFORE INSERT ON keys BEGIN SELECT RAISE(ABORT, 'disk full'); END",
+      "CREATE TRIGGER full BEFORE INSERT ON records WHEN NEW.place LIKE 'key/%' BEGIN SELECT RAISE(ABORT, 'disk full'); END",
     );
     await assert.rejects(host.call(release("k", { lease })), /disk full/);
     await assert.rejects(host.call(acquire("other")), /disk full/);
@@ -89,14 +89,14 @@ describe("storage", () => {
     const { lease } = await host.call(acquire("half-way"));
     const waiting = host.call(acquire("half-way", { holder: "bob", waitMs: 20_000 }));
     waiting.catch(() => {});
-    await until(async () => (await host.sql("SELECT * FROM waiters")).length === 1);
+    await until(async () => (await host.sql(WAITERS)).length === 1);
     // The release first takes the waiter out, then grants it the key.
     await host.sql(
-      "CREATE TRIGGER full BEFORE INSERT ON keys BEGIN SELECT RAISE(ABORT, 'disk full'); END",
+      "CREATE TRIGGER full BEFORE INSERT ON records WHEN NEW.place LIKE 'key/%' BEGIN SELECT RAISE(ABORT, 'disk full'); END",
     );
     await assert.rejects(host.call(release("half-way", { lease })), /disk full/);
     await assert.rejects(waiting, /disk full/, "told to ask again");
-    assert.equal((await host.sql("SELECT * FROM waiters")).length, 1, "its place is kept");
+    assert.equal((await host.sql(WAITERS)).length, 1, "its place is kept");
     await host.sql("DROP TRIGGER full");
     assert.equal((await look(host, "half-way")).holder, "alice");
   });
@@ -105,12 +105,18 @@ describe("storage", () => {
     const host = object("large fences");
     const { lease } = await host.call(acquire("large fences"));
     await host.call(release("large fences", { lease }));
-    await host.sql("UPDATE keys SET fence = '9007199254740993'");
+    await host.sql(
+      "UPDATE records SET value = CAST(x'0020000000000001' || substr(value, 9) AS BLOB)",
+    );
     await host.abort().catch(() => {});
-    assert.equal((await host.call(acquire("large fences"))).fence, "9007199254740994");
+    const above = await host.call(acquire("large fences"));
+    assert.equal(above.fence, "9007199254740994");
     await host.abort().catch(() => {});
     assert.equal((await look(host, "large fences")).fence, "9007199254740994");
-    await host.sql("UPDATE keys SET fence = '18446744073709551615', grant_fence = NULL");
+    await host.call(release("large fences", { lease: above.lease }));
+    await host.sql(
+      "UPDATE records SET value = CAST(x'ffffffffffffffff' || substr(value, 9) AS BLOB)",
+    );
     await host.abort().catch(() => {});
     const last = await host.call(acquire("large fences"));
     assert.deepEqual([last.outcome, last.reason], ["refused", "fences-exhausted"]);
@@ -119,9 +125,10 @@ describe("storage", () => {
   test("a key takes one row whose size has a bound, however often it is leased", async () => {
     const host = object("many cycles");
     const size = async () => {
-      const [row] = await host.sql("SELECT count(*) AS rows, max(length(past)) AS past FROM keys");
-      const [waiters] = await host.sql("SELECT count(*) AS rows FROM waiters");
-      return { keys: row?.rows, past: Number(row?.past), waiters: waiters?.rows };
+      const [row] = await host.sql(
+        "SELECT count(*) AS rows, max(length(value)) AS bytes FROM records",
+      );
+      return { rows: row?.rows, bytes: Number(row?.bytes) };
     };
     const cycle = async (times: number) => {
       for (let count = 0; count < times; count += 1) {
@@ -134,18 +141,18 @@ describe("storage", () => {
     const before = await size();
     await cycle(60);
     const after = await size();
-    assert.deepEqual([after.keys, after.waiters], [1, 0]);
-    assert.ok(after.past < 5_000, `${after.past} bytes`);
-    assert.ok(after.past <= before.past * 1.1, `${before.past} to ${after.past} bytes`);
+    assert.equal(after.rows, 1);
+    assert.ok(after.bytes < 5_000, `${after.bytes} bytes`);
+    assert.ok(after.bytes <= before.bytes * 1.1, `${before.bytes} to ${after.bytes} bytes`);
   });
 
   test("tables of another version are left alone", async () => {
     const host = object("other version");
     const { fence } = await host.call(acquire("other version"));
-    await host.sql("UPDATE meta SET value = '1' WHERE name = 'schema'");
+    await host.sql("UPDATE meta SET value = '1' WHERE place = 'schema'");
     await host.abort().catch(() => {});
     await assert.rejects(host.call(acquire("other version")), /another version/);
-    await host.sql("UPDATE meta SET value = '2' WHERE name = 'schema'");
+    await host.sql("UPDATE meta SET value = '3' WHERE place = 'schema'");
     assert.equal((await look(host, "other version")).fence, fence);
   });
 });
@@ -178,7 +185,7 @@ describe("a trap", () => {
     const asked = acquire("with waiters", { holder: "bob", waitMs: 20_000 });
     const waiting = other.call(asked);
     waiting.catch(() => {});
-    await until(async () => (await other.sql("SELECT * FROM waiters")).length === 1);
+    await until(async () => (await other.sql(WAITERS)).length === 1);
     await broken.exhaust();
     await assert.rejects(broken.call(acquire("trapped")), /RuntimeError/);
 

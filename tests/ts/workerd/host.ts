@@ -39,6 +39,9 @@ export interface Host {
   ring(): Promise<void>;
 }
 
+/** The places of those who wait in an object. */
+export const WAITERS = "SELECT place FROM records WHERE place LIKE 'waiter/%'";
+
 /** A new random id. */
 export function id(): string {
   return randomBytes(16).toString("hex");

@@ -12,6 +12,7 @@ import {
   renew,
   request,
   rise,
+  WAITERS,
   waitFor,
 } from "./host.ts";
 
@@ -27,7 +28,7 @@ after(() => workers.stop());
 const WAIT = { waitMs: 20_000 };
 
 async function queue(host: Host, length: number): Promise<void> {
-  while ((await host.sql("SELECT number FROM waiters")).length !== length) {
+  while ((await host.sql(WAITERS)).length !== length) {
     await sleep(5);
   }
 }

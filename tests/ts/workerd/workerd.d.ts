@@ -8,13 +8,11 @@ interface DurableObjectState {
 }
 
 interface DurableObjectStorage {
-  readonly sql: {
-    exec(
-      query: string,
-      ...values: (string | number | null)[]
-    ): { toArray(): Record<string, unknown>[]; readonly rowsWritten: number };
-  };
   getAlarm(): Promise<number | null>;
+}
+
+interface SqlStorageCursor {
+  readonly rowsWritten: number;
 }
 
 interface ExecutionContext {

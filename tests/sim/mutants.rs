@@ -511,8 +511,8 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "entries outlive their grant",
         file: "host/key/granting.rs",
-        find: "if !grant.entries.is_empty() {",
-        replace: "if grant.entries.len() > 1 {",
+        find: "grant.entries.keys().cloned()",
+        replace: "grant.entries.keys().skip(1).cloned()",
         checks: &["entries", "forgetting"],
         seeds: 2_000,
     },

@@ -66,7 +66,7 @@ verdict("import with Upstash, minima", ratio(WITH_UPSTASH), 4.2, ratio(WITH_UPST
 console.log();
 
 const touched = await measure("touch", TOUCHED);
-const [acquired = [], released = [], ...second] =
+const [imports = [], made = [], acquired = [], released = [], ...second] =
   (await measure("use", ["memory"])).get("memory") ?? [];
 const sum = (parts: readonly number[][]) =>
   acquired.map((_, round) => parts.reduce((total, part) => total + (part[round] ?? 0), 0));
@@ -78,6 +78,9 @@ table(
     ["  its acquire", ...spread(acquired)],
     ["  its release", ...spread(released)],
     ["second acquire + release", ...spread(sum(second))],
+    ["both imports", ...spread(imports)],
+    ["the first client", ...spread(made)],
+    ["all until the first release", ...spread(sum([imports, made, acquired, released]))],
     ...[...touched].map(([name, [samples = []]]) => [`Node's first ${name}`, ...spread(samples)]),
   ],
 );

@@ -8,6 +8,7 @@ import { rolldown } from "rolldown";
 
 const [out] = process.argv.slice(2);
 const source = resolve("pkg/src");
+const client = join(source, "index.ts");
 const entries = Object.entries(JSON.parse(await readFile("pkg/entries.json", "utf8"))).map(
   ([subpath, file]) => ({
     subpath,
@@ -27,12 +28,18 @@ const trees = {
   default: (name) => ({ id: resolve(wasmFile(name)) }),
 };
 
+/** What a module leads to by its imports, itself included. */
+function reached(id, graph, seen = new Set()) {
+  if (!seen.has(id)) {
+    seen.add(id);
+    for (const next of graph.getModuleInfo(id)?.importedIds ?? []) reached(next, graph, seen);
+  }
+  return seen;
+}
+
 /** Whether a module needs wasm to run. */
-function needsWasm(id, graph, seen = new Set()) {
-  if (seen.has(id)) return false;
-  seen.add(id);
-  const { importedIds = [] } = graph.getModuleInfo(id) ?? {};
-  return id.includes(resolve("pkg/wasm")) || importedIds.some((id) => needsWasm(id, graph, seen));
+function needsWasm(id, graph) {
+  return [...reached(id, graph)].some((next) => next.includes(resolve("pkg/wasm")));
 }
 
 const wasmNames = new Set();
@@ -61,9 +68,10 @@ function conditional(tree, meaning) {
     },
     async load(id) {
       if (id.endsWith("_bg.wasm")) {
-        return `
+        const code = `
           import { compile } from ${JSON.stringify(join(source, "wasm/inlined.ts"))};
-          export default compile("${await readFile(id, "hex")}");`;
+          export default () => compile("${await readFile(id, "base64")}");`;
+        return { code, map: { mappings: "" } };
       }
       const [, name] = /^\0started:(.*)$/.exec(id) ?? [];
       if (name === undefined) return null;
@@ -86,6 +94,15 @@ function wasmFile(name) {
 
 async function bundle(tree, meaning) {
   const here = entries.filter(({ isForWorkerd }) => tree === "workerd" || !isForWorkerd);
+  const paths = here.map(({ file }) => join(source, file));
+  // The client is one file: each takes time to open. Only where a Worker may have the host alone, what
+  // loads wasm is apart.
+  const chunk = (id, graph) => {
+    const isApart = needsWasm(id, graph) && tree === "workerd";
+    if (reached(client, graph).has(id)) return isApart ? null : "core";
+    const takers = paths.filter((path) => reached(path, graph).has(id));
+    return takers.length > 1 && !needsWasm(id, graph) ? "shared" : null;
+  };
   const bundled = await rolldown({
     input: Object.fromEntries(here.map(({ name, file }) => [name, join(source, file)])),
     external: /^cloudflare:/,
@@ -102,18 +119,14 @@ async function bundle(tree, meaning) {
     dir: join(out, tree),
     entryFileNames: "[name].js",
     chunkFileNames: "[name].js",
+    // A process that starts reads all of it; a debugger has the map.
+    minify: { compress: true, mangle: { keepNames: true }, codegen: true },
+    sourcemap: true,
     minifyInternalExports: false,
     // The declarations have them, and a process that starts need not read them.
     comments: { jsdoc: false },
     codeSplitting: {
-      groups: [
-        {
-          debugName: "shared",
-          minShareCount: 2,
-          // One file of it, since each takes time to open; what has wasm to load is apart.
-          name: (id, graph) => (needsWasm(id, graph) ? null : "shared"),
-        },
-      ],
+groups: [{ debugName: "chunk", name: chunk }],
     },
   });
   await bundled.close();

@@ -60,7 +60,9 @@ export class LeaseClient implements AsyncDisposable {
     const settings = optionsOf(CLIENT, options);
     const { clock = systemClock, keepProcessAlive = false, onEvent, waitUntil } = settings;
     this.#options = settings;
-    this.#holder = settings.holder;
+    // Now, when there is time: a process loads what draws it at the first use. Workers draw nothing
+    // outside of a request.
+    this.#holder = settings.holder ?? (LEASES_BELONG_TO_REQUESTS ? undefined : randomId());
     this.#questions = new Questions(host, clock, !LEASES_BELONG_TO_REQUESTS);
     this.#env = {
       host,
@@ -293,7 +295,7 @@ export class LeaseClient implements AsyncDisposable {
   async #acquire(key: string, options: AcquireOptions, fingerprint?: string): Promise<Lease> {
     argument("key", KEY, key);
     this.#questions.assertOpen();
-    this.#holder ??= crypto.randomUUID();
+    this.#holder ??= randomId();
     const defaults = this.#options;
     const {
       holder = this.#holder,

@@ -16,6 +16,8 @@ export class Questions {
   /** Ends what is being waited for; nothing where a wait belongs to its request. */
   readonly #waits: Set<(reason: unknown) => void> | undefined;
   #closed: LeaseError | undefined;
+  /** How long the answer to one that doesn't wait may take, in milliseconds. */
+  readonly usualMs = usualTimeoutMs(0);
 
   constructor(backend: LeaseBackend, clock: Clock, areShared: boolean) {
     this.#backend = backend;
@@ -45,7 +47,7 @@ export class Questions {
   async ask(question: Question, limits: CallLimits): Promise<WireResponse> {
     this.assertOpen();
     const { key, waitMs = 0 } = question;
-    const timeoutMs = limits.timeoutMs ?? waitMs + usualTimeoutMs(0);
+    const timeoutMs = limits.timeoutMs ?? waitMs + this.usualMs;
     const request: WireRequest = { v: 1, ...question, op: randomId() };
     const controller = new AbortController();
     const attempt = {

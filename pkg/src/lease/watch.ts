@@ -1,4 +1,3 @@
-import { usualTimeoutMs } from "#client-wasm";
 import { LIST, type ListOptions, WATCH, type WatchOptions } from "./arguments.js";
 import { optionsOf } from "./check.js";
 import { invalid, LeaseError } from "./errors.js";
@@ -33,7 +32,7 @@ async function* states(
       const waitMs = Math.min(POLL_MS, Math.ceil(leftMs / 2));
       const next = { operation: "watch", key, waitMs } as const;
       const question = known === undefined ? next : { ...next, after: known };
-      const mostMs = Math.min(leftMs, waitMs + usualTimeoutMs(0));
+      const mostMs = Math.min(leftMs, waitMs + questions.usualMs);
       return questions.ask(question, { ...(signal && { signal }), timeoutMs: mostMs });
     });
     if (state === undefined) throw unreadable(key);

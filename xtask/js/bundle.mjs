@@ -126,7 +126,7 @@ async function bundle(tree, meaning) {
     // The declarations have them, and a process that starts need not read them.
     comments: { jsdoc: false },
     codeSplitting: {
-groups: [{ debugName: "chunk", name: chunk }],
+      groups: [{ debugName: "chunk", name: chunk }],
     },
   });
   await bundled.close();

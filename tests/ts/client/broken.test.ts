@@ -4,6 +4,7 @@ import { afterEach, test } from "node:test";
 import { bench, follow, leaseError, within } from "../support/bench.ts";
 import { wasmOf } from "../support/started-wasm.ts";
 
+bench();
 const holder = wasmOf("Holder");
 const sound = { ...holder };
 

@@ -25,6 +25,11 @@ runtime.Instance = class {
   }
 };
 
+/** How many instances have been made. */
+export function instances(): number {
+  return started.length;
+}
+
 /** The latest instance that has this class. */
 export function wasmOf(name: "Holder" | "LeaseObject" | "MemoryHost" | "RedisCall"): Exports {
   const found = started.findLast((exports) => `__wbg_${name.toLowerCase()}_free` in exports);

@@ -185,7 +185,12 @@ fn waiters_do_not_poll_in_step() {
 
 #[test]
 fn the_next_in_turn_asks_when_a_place_may_come_free_and_nobody_else_does() {
-    for (ahead, left, least, most) in [(0, 80, 80, 80), (0, 0, 10, 10), (1, 80, 900, 1_100)] {
+    for (ahead, left, least, most) in [
+        (0, 80, 80, 80),
+        (0, 3, 3, 3),
+        (0, 0, 10, 10),
+        (1, 80, 900, 1_100),
+    ] {
         let mut call = call(acquire("a", 1, 1_000, 20_000));
         let rest = gap(queued_at(&mut call, at(0), ahead, left));
         assert!(

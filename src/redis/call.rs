@@ -15,7 +15,7 @@ const FIRST_GAP: Span = Span::from_millis(1_000);
 /// Every other gap. It leaves a waiter's presence, which lasts twice as long, time to be renewed.
 const NEXT_GAP: Span = Span::from_millis(1_500);
 
-/// The shortest gap of a waiter that nothing but its own lease may be in the way of.
+/// The gap where nothing but the waiter's own lease is in its way.
 const MIN_GAP: Span = Span::from_millis(10);
 
 /// The shortest time between two looks of a watcher, however much changes.
@@ -209,7 +209,8 @@ impl Call {
             // Who watches looks as soon as something ends by itself,
             Some(quiet) if self.is_watch => gap.min(quiet).max(LOOKS),
             // and the next in turn as soon as there can be one holder more.
-            Some(quiet) if self.ahead == 0 => gap.min(quiet).max(MIN_GAP),
+            Some(Span::ZERO) if self.ahead == 0 => MIN_GAP,
+            Some(quiet) if self.ahead == 0 => gap.min(quiet),
             _ => gap,
         }
     }

@@ -1,5 +1,3 @@
-local operations = {}
-
 -- What an acquire that does not wait yet gets of a key that is done or has its lease id already.
 local function settled(r, op, lease, ttl, limit, extends, finger)
   if r.done then return clashes(r.done, finger) and REFUSALS.input or done(r) end
@@ -13,7 +11,31 @@ local function settled(r, op, lease, ttl, limit, extends, finger)
   return granted(r, own)
 end
 
-function operations.acquire(r, op, lease)
+local function show(r)
+  local shown, answer = state(r)
+  return answer or respond('state', 'state', shown)
+end
+
+if not request then
+  local states = {}
+  for i = 1, #KEYS, 2 do
+    document, record = KEYS[i], KEYS[i + 1]
+    local r = read()
+    if r and not r.absent then settle(r) end
+    -- A document that is not ours, or was gone before it could be read, is not of the list, nor is
+    -- one that shows nothing.
+    if r and (#r.grants > 0 or r.queue ~= '' or r.done) then states[#states + 1] = state(r) end
+  end
+  return respond('listed', 'states', '[' .. table.concat(states, ',') .. ']')
+end
+
+local r, answer = read()
+if answer then return answer end
+
+-- Each operation in its place, and none as a function: to make one takes longer than to run most.
+local verb, lease, fence = request.operation, request.lease, decimal(request.fence)
+
+if verb == 'acquire' then
   local ttl, limit, steals = request.ttlMs * 1000, request.limit or 1, request.steal
   local finger = request.fingerprint and word(request.fingerprint) or '~'
   settle(r)
@@ -52,7 +74,7 @@ function operations.acquire(r, op, lease)
   return respond('queued', 'waiters', (place - 1) / PLACE, 'retryAfterMs', millis_up(wait_of(r, limit)))
 end
 
-function operations.cancel(r, op)
+if verb == 'cancel' then
   settle(r)
   -- First of all: the key must not go to the very op that is cancelled.
   local place = row(r.queue, PLACE, 1, op)
@@ -72,7 +94,7 @@ function operations.cancel(r, op)
   return respond('cancelled')
 end
 
-function operations.entry(r, _, lease, fence)
+if verb == 'entry' then
   if r.absent then return not_holder(r, lease, fence) end
   settle(r)
   local grant, i = opened(r, lease, fence)
@@ -116,7 +138,7 @@ function operations.entry(r, _, lease, fence)
   return about('entered')
 end
 
-function operations.finish(r, op, lease, fence)
+if verb == 'finish' then
   if r.absent then return not_holder(r, lease, fence) end
   settle(r)
   if ended_by(r, op, 'f') then return about('finished') end
@@ -134,17 +156,12 @@ function operations.finish(r, op, lease, fence)
   return about('finished')
 end
 
-local function show(r)
-  local shown, answer = state(r)
-  return answer or respond('state', 'state', shown)
-end
-
-function operations.inspect(r)
+if verb == 'inspect' then
   if not r.absent then settle(r) end
   return show(r)
 end
 
-function operations.release(r, op, lease, fence)
+if verb == 'release' then
   if ended_by(r, op, 'r') then return about('released') end
   if r.absent then return not_holder(r, lease, fence) end
   -- Where nobody waits or watches the time would be one more command, and is of no account.
@@ -165,7 +182,7 @@ function operations.release(r, op, lease, fence)
 end
 
 -- Without a ttl it only asks.
-function operations.renew(r, _, lease, fence)
+if verb == 'renew' or verb == 'verify' then
   if r.absent then return not_holder(r, lease, fence) end
   settle(r)
   local grant, i = opened(r, lease, fence)
@@ -174,9 +191,7 @@ function operations.renew(r, _, lease, fence)
   return about('renewed', told(r, grant))
 end
 
-operations.verify = operations.renew
-
-function operations.revoke(r, op, _, fence)
+if verb == 'revoke' then
   settle(r)
   local count, seen = 0, row(r.past, PAST, OP, op)
   if seen then return respond('revoked', 'revoked', fence_of(r.past, seen) or 0) end
@@ -197,7 +212,7 @@ function operations.revoke(r, op, _, fence)
   return respond('revoked', 'revoked', count)
 end
 
-function operations.transfer(r, op, lease, fence)
+if verb == 'transfer' then
   local successor = request.toLease
   if r.absent then return not_holder(r, lease, fence) end
   settle(r)
@@ -213,7 +228,7 @@ function operations.transfer(r, op, lease, fence)
     finger = old.finger, entries = old.entries, made = '0' }, request.ttlMs * 1000, old.slot)
 end
 
-function operations.watch(r)
+if verb == 'watch' then
   local after = decimal(request.after)
   if not r.absent then settle(r) end
   if waits == '' or number(r.revision) ~= after then return show(r) end
@@ -226,20 +241,3 @@ function operations.watch(r)
   for _, line in ipairs(r.grants) do due = math.min(due or expiry(line), expiry(line)) end
   return respond('queued', 'waiters', 0, 'retryAfterMs', due and millis_up(due - now))
 end
-
-if not request then
-  local states = {}
-  for i = 1, #KEYS, 2 do
-    document, record = KEYS[i], KEYS[i + 1]
-    local r = read()
-    if r and not r.absent then settle(r) end
-    -- A document that is not ours, or was gone before it could be read, is not of the list, nor is
-    -- one that shows nothing.
-    if r and (#r.grants > 0 or r.queue ~= '' or r.done) then states[#states + 1] = state(r) end
-  end
-  return respond('listed', 'states', '[' .. table.concat(states, ',') .. ']')
-end
-
-local r, answer = read()
-return answer
-  or operations[request.operation](r, op, request.lease, decimal(request.fence))

@@ -285,7 +285,8 @@ async function oneRun(rng: Rng, run: number, seen: Map<string, number>): Promise
       }
       const kept = (ours.ttlMs ?? 0) - (theirs.ttlMs ?? 0);
       assert.ok(kept >= 0 && kept <= MARGIN_MS, complain(`terms differ by ${kept} ms`));
-      if (ours.outcome === "held" || clock.now > both.sent.at) once.add(sketch.op);
+      const isDenied = ours.outcome === "held" || ours.outcome === "done";
+      if (isDenied || clock.now > both.sent.at) once.add(sketch.op);
     }
     open = open.filter(({ answers }) => answers[0] === undefined);
   }

@@ -40,7 +40,8 @@ describe("a trap ends the call it happens in, not the next", () => {
     const host = redis({
       send: async () => {
         sent += 1;
-        return ["state", "0", "0", "~", "0"];
+        const state = { key: "a", revision: "0", waiters: 0, holders: [] };
+        return JSON.stringify({ v: 1, outcome: "state", state });
       },
     });
     const leases = new LeaseClient(host);

@@ -45,8 +45,8 @@ function needsWasm(id, graph) {
 const wasmNames = new Set();
 
 /**
- * Where `#redis-script` is, and what differs from tree to tree: imports of `#x-wasm`, and sources such as `x.workerd.ts` beside
- * `x.ts`. An entry that another one imports stays a file of its own.
+ * Where `#redis-script` is, and what differs from tree to tree: imports of `#x-wasm`, and sources such
+ * as `x.workerd.ts` beside `x.ts`. An entry that another one imports stays a file of its own.
  */
 function conditional(tree, meaning) {
   return {
@@ -95,13 +95,14 @@ function wasmFile(name) {
 async function bundle(tree, meaning) {
   const here = entries.filter(({ isForWorkerd }) => tree === "workerd" || !isForWorkerd);
   const paths = here.map(({ file }) => join(source, file));
-  // The client is one file: each takes time to open. Only where a Worker may have the host alone, what
-  // loads wasm is apart.
+  // The client is one file, with what several entries share: each file takes a millisecond to open. Only
+  // where a Worker may have the host alone, these and what loads wasm are apart.
   const chunk = (id, graph) => {
     const isApart = needsWasm(id, graph) && tree === "workerd";
     if (reached(client, graph).has(id)) return isApart ? null : "core";
     const takers = paths.filter((path) => reached(path, graph).has(id));
-    return takers.length > 1 && !needsWasm(id, graph) ? "shared" : null;
+    const isShared = takers.length > 1 && !needsWasm(id, graph);
+    return isShared ? (tree === "workerd" ? "shared" : "core") : null;
   };
   const bundled = await rolldown({
     input: Object.fromEntries(here.map(({ name, file }) => [name, join(source, file)])),

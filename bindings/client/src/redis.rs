@@ -4,13 +4,15 @@
 use alloc::string::String;
 
 use leasehold::json::Writer;
-use leasehold::protocol::{Invalid, Refusal};
+use leasehold::protocol::Invalid;
 use leasehold::redis::{Call, Step};
 use leasehold::time::Instant;
+use leasehold_records::complaint;
 use leasehold_records::number::span;
 use wasm_bindgen::prelude::*;
 
-/// One request on its way to a Redis and back. What is to be done next is a record in JSON.
+/// One request on its way to a Redis and back. What is to be done next is a record in JSON, or what is
+/// wrong with the request.
 #[wasm_bindgen]
 pub struct RedisCall(Result<Call, Invalid>);
 
@@ -46,17 +48,13 @@ impl RedisCall {
     }
 
     fn step(&mut self, now_ms: f64, step: &dyn Fn(&mut Call, Instant) -> Step) -> String {
-        Writer::of(|json| match &mut self.0 {
-            Err(invalid) => {
-                json.text("type", "refused");
-                json.name("response")
-                    .raw(&Refusal::from(*invalid).to_json());
-            }
+        match &mut self.0 {
+            Err(invalid) => complaint(*invalid),
             Ok(call) => {
                 let step = step(call, Instant::ZERO + span(now_ms));
-                write(json, call, &step);
+                Writer::of(|json| write(json, call, &step))
             }
-        })
+        }
     }
 }
 

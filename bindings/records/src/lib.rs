@@ -19,5 +19,6 @@ pub fn complaint(invalid: Invalid) -> String {
     Writer::of(|json| {
         json.text("field", invalid.field.name());
         json.text("message", invalid.expected);
+        json.text("reason", invalid.reason);
     })
 }

@@ -100,7 +100,13 @@ export function redis(options: RedisOptions): LeaseBackend {
 }
 
 type Step =
-  | { readonly type: "refused"; readonly response: WireResponse }
+  /** No host would accept the request. */
+  | {
+      readonly type?: never;
+      readonly field: string;
+      readonly message: string;
+      readonly reason: string;
+    }
   | { readonly type: "queued"; readonly waiters: number }
   | { readonly type: "failed" }
   | { readonly type: "rest"; readonly gapMs: number; readonly isHinted: boolean }
@@ -173,8 +179,10 @@ class RedisHost implements LeaseBackend {
       let step: Step = JSON.parse(call.poll(clock.monotonic(), false));
       for (;;) {
         switch (step.type) {
-          case "refused":
-            return step.response;
+          case undefined: {
+            const message = `${step.field} ${step.message}`;
+            return { v: 1, outcome: "refused", code: "INVALID", reason: step.reason, message };
+          }
           case "queued":
             return { v: 1, outcome: "queued", waiters: step.waiters };
           case "failed":

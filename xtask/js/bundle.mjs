@@ -121,7 +121,11 @@ async function bundle(tree, meaning) {
     entryFileNames: "[name].js",
     chunkFileNames: "[name].js",
     // A process that starts reads all of it; a debugger has the map.
-    minify: { compress: true, mangle: { keepNames: true }, codegen: true },
+    minify: {
+      compress: true,
+      mangle: { keepNames: { class: true, function: false } },
+      codegen: true,
+    },
     sourcemap: true,
     minifyInternalExports: false,
     // The declarations have them, and a process that starts need not read them.

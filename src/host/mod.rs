@@ -146,7 +146,7 @@ impl Host {
                 self.effects.persist(Mutation::DeleteKey(key));
             }
         }
-        self.finish();
+        self.conclude();
     }
 
     /// The next thing to do; `None` when the input has been dealt with.
@@ -199,12 +199,12 @@ impl Host {
         }
     }
 
-    /// Whether the key may become alive, if that is what is asked.
+    /// Whether the key may come into use, if that is what is asked.
     fn admits(&mut self, key: &Key, operation: &Operation) -> bool {
         let room = self.config.max_keys;
         !matches!(operation, Operation::Acquire(_))
             || !self.shares.matter(room, &self.table)
-            || self.table.is_alive(key, self.now)
+            || !self.table.is_idle(key, self.now)
             || self.shares.admit(room, key, &self.table, self.now)
     }
 
@@ -232,7 +232,7 @@ impl Host {
     /// above its own; what it remembered could come again, so nothing that is new is granted for long
     /// meanwhile.
     fn forget_idle(&mut self) {
-        let Some(key) = self.table.longest_idle(self.now) else {
+        let Some(key) = self.table.longest_idle() else {
             return;
         };
         // What has expired goes with all that belongs to it.
@@ -273,7 +273,7 @@ impl Host {
         for key in page {
             self.settle(&key);
             if let Some(machine) = self.table.get_mut(&key)
-                && machine.is_live()
+                && machine.is_visible()
             {
                 let state = machine.state(self.now);
                 length += state.to_json().len();
@@ -289,7 +289,7 @@ impl Host {
     }
 
     /// Ends the step: what is to be stored goes first, then the answers, then the alarm.
-    fn finish(&mut self) {
+    fn conclude(&mut self) {
         let mutations = self.effects.mutations.drain(..).map(HostOutput::Persist);
         self.outputs.extend(mutations);
         for (to, response) in self.effects.replies.drain(..) {

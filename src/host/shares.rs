@@ -8,7 +8,7 @@ use super::table::Table;
 use crate::name::Key;
 use crate::time::{Instant, Span};
 
-/// How long a count of who is alive is good enough: to count on each request would cost more than
+/// How long a count of what is in use is good enough: to count on each request would cost more than
 /// the request.
 const COUNTED_FOR: Span = Span::from_secs(1);
 
@@ -17,8 +17,8 @@ const COUNTED_FOR: Span = Span::from_secs(1);
 #[derive(Debug, Default)]
 pub(super) struct Shares {
     prefixes: Vec<String>,
-    /// How many keys of each scope were alive when they were counted, and those let in since.
-    alive: Vec<usize>,
+    /// How many keys of each scope were in use when they were counted, and those let in since.
+    used: Vec<usize>,
     counted: Option<Instant>,
 }
 
@@ -41,32 +41,32 @@ impl Shares {
         !self.prefixes.is_empty() && table.len() >= room / 2
     }
 
-    /// Whether one more key may become alive beside those in the table. Half of the room is kept in equal
+    /// Whether one more key may come into use beside those in the table. Half of the room is kept in equal
     /// shares, one for each scope; the other half is for whoever comes first.
     pub fn admit(&mut self, room: usize, key: &Key, table: &Table, now: Instant) -> bool {
         let is_recent = |counted: Instant| now.since(counted) < COUNTED_FOR;
         if !self.counted.is_some_and(is_recent) {
             self.count(table, now);
         }
-        let share = room / 2 / self.alive.len().max(1);
-        let beyond = self.alive.iter().map(|alive| alive.saturating_sub(share));
+        let share = room / 2 / self.used.len().max(1);
+        let beyond = self.used.iter().map(|used| used.saturating_sub(share));
         let has_room = beyond.sum::<usize>() < room - room / 2;
         let scope = self.scope_of(key);
-        let Some(alive) = self.alive.get_mut(scope) else {
+        let Some(used) = self.used.get_mut(scope) else {
             return false;
         };
-        let is_admitted = *alive < share || has_room;
-        *alive += usize::from(is_admitted);
+        let is_admitted = *used < share || has_room;
+        *used += usize::from(is_admitted);
         is_admitted
     }
 
     fn count(&mut self, table: &Table, now: Instant) {
         self.counted = Some(now);
-        self.alive = vec![0; self.prefixes.len() + 1];
-        for machine in table.machines().filter(|machine| machine.is_alive(now)) {
+        self.used = vec![0; self.prefixes.len() + 1];
+        for machine in table.machines().filter(|machine| !machine.is_idle(now)) {
             let scope = self.scope_of(machine.key());
-            if let Some(alive) = self.alive.get_mut(scope) {
-                *alive += 1;
+            if let Some(used) = self.used.get_mut(scope) {
+                *used += 1;
             }
         }
     }

@@ -59,9 +59,10 @@ impl Table {
         self.keys.values().map(|entry| &entry.machine)
     }
 
-    pub fn is_alive(&self, key: &Key, now: Instant) -> bool {
+    /// Whether nobody has an interest in the key now, known or not.
+    pub fn is_idle(&self, key: &Key, now: Instant) -> bool {
         let entry = self.keys.get(&Place::of(key));
-        entry.is_some_and(|entry| entry.machine.is_alive(now))
+        entry.is_none_or(|entry| entry.machine.is_idle(now))
     }
 
     pub fn contains(&self, key: &Key) -> bool {
@@ -164,18 +165,18 @@ impl Table {
     /// Whether so many keys are idle now. Those that only seemed so are listed anew, so that nobody has
     /// to go through them again.
     pub fn has_idle(&mut self, now: Instant, wanted: usize) -> bool {
-        let (mut idle, mut alive) = (0, Vec::new());
+        let (mut idle, mut used) = (0, Vec::new());
         let mut listed = self.idle.iter().take_while(|(at, _)| *at <= now);
         while idle < wanted
             && let Some((_, key)) = listed.next()
         {
-            if self.is_alive(key, now) {
-                alive.push(key.clone());
-            } else {
+            if self.is_idle(key, now) {
                 idle += 1;
+            } else {
+                used.push(key.clone());
             }
         }
-        for key in alive {
+        for key in used {
             if let Some(entry) = self.keys.get_mut(&Place::of(&key)) {
                 let from = entry.machine.idle_from(now);
                 relist(&mut self.idle, &key, &mut entry.idle, from);
@@ -184,17 +185,9 @@ impl Table {
         idle == wanted
     }
 
-    /// The key that has been idle for longest, if any is idle now.
-    pub fn longest_idle(&mut self, now: Instant) -> Option<Key> {
-        loop {
-            let (listed, key) = self.idle.first().filter(|(at, _)| *at <= now)?.clone();
-            let entry = self.keys.get_mut(&Place::of(&key))?;
-            let idle = entry.machine.idle_from(now);
-            if idle.is_some_and(|idle| idle <= now) || idle == Some(listed) {
-                return Some(key);
-            }
-            relist(&mut self.idle, &key, &mut entry.idle, idle);
-        }
+    /// The key that has been idle for longest, where [`Self::has_idle`] has found one.
+    pub fn longest_idle(&self) -> Option<Key> {
+        self.idle.first().map(|(_, key)| key.clone())
     }
 
     /// Takes the key out.
@@ -209,18 +202,17 @@ impl Table {
     /// The first so many keys in order of their names that begin with this prefix, come after that
     /// name, and have something to show.
     pub fn page(&self, prefix: &str, after: Option<&str>, most: usize) -> Vec<Key> {
-        let mut page = BTreeSet::new();
+        let mut page: Vec<Key> = Vec::new();
         for (Place { key, .. }, entry) in &self.keys {
             let name = key.as_str();
             let wanted = name.starts_with(prefix) && after.is_none_or(|after| name > after);
-            if wanted && entry.machine.is_live() {
-                page.insert(key);
-                if page.len() > most {
-                    page.pop_last();
-                }
+            if wanted && entry.machine.is_visible() {
+                let position = page.partition_point(|before| before < key);
+                page.insert(position, key.clone());
+                page.truncate(most);
             }
         }
-        page.into_iter().cloned().collect()
+        page
     }
 }
 

@@ -1,6 +1,5 @@
 //! A key as an observer sees it.
 
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use crate::fence::{Fence, Revision};
@@ -37,8 +36,8 @@ pub struct HolderState {
     pub age_ms: u64,
     /// Time until the host frees the key unless it is renewed, in milliseconds.
     pub remaining_ms: u64,
-    /// What the holder has set, by name.
-    pub entries: BTreeMap<EntryName, Json>,
+    /// What the holder has set, in order of the names.
+    pub entries: Vec<(EntryName, Json)>,
 }
 
 /// A finished work.

@@ -6,8 +6,6 @@
 pub mod holding;
 pub mod hosting;
 
-use std::collections::BTreeMap;
-
 use leasehold::fence::Fence;
 use leasehold::id::{LeaseId, OpId};
 use leasehold::name::{HolderName, Key};
@@ -237,7 +235,7 @@ pub fn info(holder: &str, fence_value: u64, remaining_ms: u64, waiters: u32) -> 
         limit: 1,
         age_ms: 0,
         remaining_ms,
-        entries: BTreeMap::new(),
+        entries: Vec::new(),
     };
     Response::State(KeyState {
         holders: vec![holder],

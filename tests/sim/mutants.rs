@@ -335,8 +335,8 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "a key that is held again counts as idle",
         file: "host/table.rs",
-        find: "if self.is_alive(key, now) {",
-        replace: "if false {",
+        find: "if self.is_idle(key, now) {",
+        replace: "if true {",
         checks: &["bounds"],
         seeds: 5_000,
     },
@@ -511,8 +511,8 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "entries outlive their grant",
         file: "host/key/granting.rs",
-        find: "grant.entries.keys().cloned()",
-        replace: "grant.entries.keys().skip(1).cloned()",
+        find: "in &grant.entries {",
+        replace: "in grant.entries.iter().skip(1) {",
         checks: &["entries", "forgetting"],
         seeds: 2_000,
     },
@@ -559,8 +559,8 @@ pub const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "a changed entry is no news",
         file: "host/key/entries.rs",
-        find: "                self.changed = true;\n                grant.entries.insert",
-        replace: "                grant.entries.insert",
+        find: "            self.changed = true;\n",
+        replace: "",
         checks: &["watching"],
         seeds: 20_000,
     },

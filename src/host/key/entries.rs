@@ -25,7 +25,7 @@ impl KeyMachine {
         if number <= grant.record.entered {
             return Response::Entered { about };
         }
-        let before = grant.entries.get(&name);
+        let before = grant.get(&name);
         if let Some(value) = &value {
             if before.is_none() && grant.entries.len() >= MAX_ENTRIES {
                 return Response::Refused(Refusal::ENTRIES_FULL);
@@ -36,28 +36,27 @@ impl KeyMachine {
                 return Response::Refused(Refusal::KEY_TOO_LARGE);
             }
         }
-        let (key, slot) = (self.key.clone(), grant.record.slot);
+        let is_news = before != value.as_ref();
         grant.record.entered = number;
         grant.dirty = true;
         self.dirty = true;
-        match value {
-            Some(value) if before != Some(&value) => {
-                self.changed = true;
-                grant.entries.insert(name.clone(), value.clone());
-                fx.persist(Mutation::PutEntry(EntryRecord {
+        if is_news {
+            self.changed = true;
+            let (key, slot) = (self.key.clone(), grant.record.slot);
+            fx.persist(match &value {
+                Some(value) => Mutation::PutEntry(EntryRecord {
                     key,
                     slot,
-                    name,
-                    value,
-                }));
-            }
-            Some(_) => {}
-            None => {
-                if grant.entries.remove(&name).is_some() {
-                    self.changed = true;
-                    fx.persist(Mutation::DeleteEntry { key, slot, name });
-                }
-            }
+                    name: name.clone(),
+                    value: value.clone(),
+                }),
+                None => Mutation::DeleteEntry {
+                    key,
+                    slot,
+                    name: name.clone(),
+                },
+            });
+            grant.set(name, value);
         }
         Response::Entered { about }
     }

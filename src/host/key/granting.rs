@@ -1,6 +1,6 @@
 //! How a grant begins and ends, and what its holder is told of it.
 
-use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
 use super::super::config::HostConfig;
 use super::super::effects::Effects;
@@ -34,7 +34,7 @@ impl KeyMachine {
         self.dirty = true;
         Some(self.grants.add(Grant {
             record,
-            entries: BTreeMap::new(),
+            entries: Vec::new(),
             dirty: true,
         }))
     }
@@ -50,9 +50,12 @@ impl KeyMachine {
     ) -> Option<Grant> {
         let grant = self.grants.remove(position)?;
         let slot = grant.record.slot;
-        for name in grant.entries.keys().cloned() {
-            let key = self.key.clone();
-            fx.persist(Mutation::DeleteEntry { key, slot, name });
+        for (name, _) in &grant.entries {
+            fx.persist(Mutation::DeleteEntry {
+                key: self.key.clone(),
+                slot,
+                name: name.clone(),
+            });
         }
         if slot != 0 {
             fx.persist(Mutation::DeleteGrant {

@@ -1,6 +1,5 @@
 //! The running grants of one key, and who fits beside them.
 
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use super::super::record::{GrantRecord, Offer};
@@ -15,7 +14,8 @@ use crate::time::{Instant, Span};
 #[derive(Debug)]
 pub(super) struct Grant {
     pub record: GrantRecord,
-    pub entries: BTreeMap<EntryName, Json>,
+    /// In order of the names.
+    pub entries: Vec<(EntryName, Json)>,
     /// Whether the record differs from the stored one.
     pub dirty: bool,
 }
@@ -150,6 +150,29 @@ pub(super) fn differ(one: Option<&Fingerprint>, other: Option<&Fingerprint>) -> 
 }
 
 impl Grant {
+    /// The value of an entry.
+    pub fn get(&self, name: &EntryName) -> Option<&Json> {
+        let (_, value) = self.entries.get(self.position(name).ok()?)?;
+        Some(value)
+    }
+
+    /// Sets an entry, in place of any of the same name, or removes it.
+    pub fn set(&mut self, name: EntryName, value: Option<Json>) {
+        let position = self.position(&name);
+        if let Ok(position) = position {
+            self.entries.remove(position);
+        }
+        if let Some(value) = value {
+            let position = position.unwrap_or_else(|free| free);
+            self.entries.insert(position, (name, value));
+        }
+    }
+
+    /// Where the entry of this name is, or else where it would be.
+    fn position(&self, name: &EntryName) -> Result<usize, usize> {
+        self.entries.binary_search_by(|(other, _)| other.cmp(name))
+    }
+
     /// Its holder has shown that it is there: the term is as long as it asks for, never less than
     /// it was.
     pub fn confirm(&mut self, now: Instant, ttl: Span) {

@@ -15,7 +15,7 @@ mod watch;
 
 pub(crate) use memory::{MAX_PAST, MEMORY};
 
-use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
 use super::ReplyTo;
 use super::config::HostConfig;
@@ -111,7 +111,7 @@ impl KeyMachine {
     pub fn restore_grant(&mut self, record: GrantRecord) {
         self.grants.add(Grant {
             record,
-            entries: BTreeMap::new(),
+            entries: Vec::new(),
             dirty: false,
         });
     }
@@ -120,7 +120,7 @@ impl KeyMachine {
     pub fn restore_entry(&mut self, entry: EntryRecord) {
         let mut grants = self.grants.iter_mut();
         if let Some(grant) = grants.find(|grant| grant.record.slot == entry.slot) {
-            grant.entries.insert(entry.name, entry.value);
+            grant.set(entry.name, Some(entry.value));
         }
     }
 
@@ -159,13 +159,13 @@ impl KeyMachine {
         self.grants.last_expiry()
     }
 
-    /// Whether somebody has an interest in this key now.
-    pub fn is_alive(&self, now: Instant) -> bool {
-        self.idle_from(now).is_none_or(|idle| idle > now)
+    /// Whether nobody has an interest in this key now.
+    pub fn is_idle(&self, now: Instant) -> bool {
+        self.idle_from(now).is_some_and(|idle| idle <= now)
     }
 
     /// Whether an observer sees more than that there once was something.
-    pub fn is_live(&self) -> bool {
+    pub fn is_visible(&self) -> bool {
         !self.grants.is_empty() || !self.queue.is_empty() || self.done.is_some()
     }
 
@@ -208,7 +208,7 @@ impl KeyMachine {
     /// Brings the key up to `now`.
     pub fn settle(&mut self, config: &HostConfig, now: Instant, fx: &mut Effects) {
         self.advance(config, now, fx);
-        self.finish(now, fx);
+        self.conclude(now, fx);
     }
 
     fn advance(&mut self, config: &HostConfig, now: Instant, fx: &mut Effects) {
@@ -254,7 +254,7 @@ impl KeyMachine {
             fx.reply(to, answer);
         }
         self.admit(config, now, fx);
-        self.finish(now, fx);
+        self.conclude(now, fx);
     }
 
     /// The asker of a parked request has gone.
@@ -263,11 +263,11 @@ impl KeyMachine {
         self.watchers.gone(to);
         // Those behind it may be served.
         self.advance(config, now, fx);
-        self.finish(now, fx);
+        self.conclude(now, fx);
     }
 
     /// Ends a step: what observers see, what is stored, which timers are set.
-    fn finish(&mut self, now: Instant, fx: &mut Effects) {
+    fn conclude(&mut self, now: Instant, fx: &mut Effects) {
         self.revise(now);
         if self.watchers.are_due(self.revision, now) {
             let state = self.state(now);

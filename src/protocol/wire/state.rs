@@ -1,6 +1,5 @@
 //! Keys' states as they travel.
 
-use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -65,10 +64,11 @@ pub(super) fn list<T>(text: &str, read: impl Fn(&str) -> Option<T>) -> Option<Ve
 
 fn holder_state(text: &str) -> Option<HolderState> {
     let record = Record::read(text, HOLDER_STATE).ok()?;
-    let mut entries = BTreeMap::new();
+    let mut entries = Vec::<(EntryName, Json)>::new();
     json::fields(record.raw(Field::Entries)?, &mut |name, value| {
         let name = EntryName::parse(&json::text(name)?).ok()?;
-        entries.insert(name, Json::parse(value)?);
+        let place = entries.partition_point(|(before, _)| *before < name);
+        entries.insert(place, (name, Json::parse(value)?));
         Some(())
     })?;
     Some(HolderState {

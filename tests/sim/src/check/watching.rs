@@ -43,7 +43,10 @@ impl Shape {
         let holders = state.holders.iter();
         Self {
             holders: holders
-                .map(|holder| (holder.slot, holder.fence, holder.entries.clone()))
+                .map(|holder| {
+                    let entries = holder.entries.iter().cloned().collect();
+                    (holder.slot, holder.fence, entries)
+                })
                 .collect(),
             waiters: state.waiters as usize,
             done: state.done.as_ref().map(|done| done.fence),

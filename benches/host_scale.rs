@@ -13,6 +13,12 @@ use leasehold::name::{HolderName, Key};
 use leasehold::protocol::{Acquire, Credential, KeyState, Operation, Request, Response, Watch};
 use leasehold::time::{Instant, Span};
 
+#[path = "../tests/sim/src/rng.rs"]
+#[allow(dead_code, reason = "the simulation uses more of it")]
+mod rng;
+
+use rng::Rng;
+
 const ROUNDS: usize = 15;
 const CYCLES: usize = 10_000;
 const TTL: Span = Span::from_secs(86_400);
@@ -194,7 +200,7 @@ fn row(name: &str, cost: f64, base: f64, target: Option<f64>) {
 struct Bench {
     host: Host,
     now: Instant,
-    random: u64,
+    random: Rng,
     ids: u128,
     keys: Vec<Key>,
     held: Vec<LeaseId>,
@@ -212,7 +218,7 @@ impl Bench {
         Self {
             host: Host::new(config),
             now: Instant::from_millis(1_000_000),
-            random: 0x9e37_79b9_7f4a_7c15,
+            random: Rng::new(1),
             ids: 0,
             keys: (0..keys)
                 .map(|n| Key::parse(&format!("order:{n:07}")).expect("a key"))
@@ -244,7 +250,7 @@ impl Bench {
 
     fn cycle_leases(&mut self, among: usize) {
         for _ in 0..CYCLES {
-            let n = self.pick(among);
+            let n = self.random.index(among);
             let credential = credential(self.held[n]);
             let ttl = TTL;
             let renew = self.ask(n, Operation::Renew { credential, ttl });
@@ -329,14 +335,6 @@ impl Bench {
     fn id(&mut self) -> u128 {
         self.ids += 1;
         self.ids
-    }
-
-    /// A key, by xorshift: the same order in every run.
-    fn pick(&mut self, among: usize) -> usize {
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        (self.random % among as u64) as usize
     }
 }
 

@@ -241,6 +241,17 @@ fn a_waiter_that_is_known_to_be_gone_costs_nothing() {
 }
 
 #[test]
+fn an_asker_that_has_gone_is_counted_as_long_as_its_place_is_kept() {
+    let (mut server, waiter) = contended(30_000);
+    server.post(20, 3, acquire("c", 13, 30_000, 60_000));
+    server.input(100, HostInput::Gone(waiter));
+    let mut waiters = |at| server.look(at).map(|(_, _, _, waiters)| waiters);
+    assert_eq!(waiters(100), Some(2));
+    assert_eq!(waiters(3_099), Some(2));
+    assert_eq!(waiters(3_100), Some(1));
+}
+
+#[test]
 fn a_poll_lasts_two_terms_but_at_least_a_second_and_at_most_twenty() {
     for (ttl, poll) in [
         (100, 1_000),

@@ -30,12 +30,19 @@ export interface LayoutInForce {
   readonly inMs?: number;
 }
 
+/** Those that have been read: an isolate has one or two, and many requests. */
+const settings = new Map<string, Setting>();
+
 /** The layout that a Worker's variables set; `otherwise` is for those that it has not. */
 export function layoutSetting(env: unknown, otherwise: LayoutSettings): Setting {
   const { LEASEHOLD_SHARDS, LEASEHOLD_JURISDICTION } = Object(env);
   const shards = String(LEASEHOLD_SHARDS ?? otherwise.shards ?? "key");
   const jurisdiction = String(LEASEHOLD_JURISDICTION ?? otherwise.jurisdiction ?? "");
-  return JSON.parse(inWasm(() => wasm.layout(shards, jurisdiction)));
+  const variables = JSON.stringify([shards, jurisdiction]);
+  const setting: Setting =
+    settings.get(variables) ?? JSON.parse(inWasm(() => wasm.layout(shards, jurisdiction)));
+  settings.set(variables, setting);
+  return setting;
 }
 
 interface Id {

@@ -4,8 +4,6 @@ mod common;
 #[path = "common/oracle.rs"]
 mod oracle;
 
-use std::collections::BTreeMap;
-
 use common::*;
 use leasehold::fence::Revision;
 use leasehold::json::Json;
@@ -242,10 +240,7 @@ fn responses() -> Vec<(Value, Response)> {
                     limit: 2,
                     age_ms: 5,
                     remaining_ms: 12,
-                    entries: BTreeMap::from([
-                        entry("n", r#"{"b":[1.5,"x",null]}"#),
-                        entry("o", "true"),
-                    ]),
+                    entries: vec![entry("n", r#"{"b":[1.5,"x",null]}"#), entry("o", "true")],
                 }],
                 waiters: 3,
                 done: Some(DoneState {

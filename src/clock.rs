@@ -51,10 +51,10 @@ impl Clock {
     }
 }
 
-/// `later - earlier`, saturating at the ends of `i64`.
+/// `later - earlier`, each of them counted up to the largest `i64`.
 fn signed(later: u64, earlier: u64) -> i64 {
-    let difference = i128::from(later) - i128::from(earlier);
-    i64::try_from(difference).unwrap_or(if difference < 0 { i64::MIN } else { i64::MAX })
+    let clamped = |micros: u64| micros.min(i64::MAX.unsigned_abs()) as i64;
+    clamped(later) - clamped(earlier)
 }
 
 #[cfg(test)]

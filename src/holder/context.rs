@@ -1,6 +1,5 @@
 //! What all of a holder's states share: the time, the ids, and the way out.
 
-use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
@@ -35,7 +34,7 @@ pub(super) struct Context {
     proposed: u128,
     jitter: u64,
     attempts: u32,
-    outputs: VecDeque<Output>,
+    outputs: Vec<Output>,
     /// What has to be taken back from the host.
     left_behind: Vec<Arc<Request>>,
 }
@@ -52,7 +51,7 @@ impl Context {
             // The low half of the op seed; xorshift needs a non-zero state.
             jitter: (seed.ops & u128::from(u64::MAX)) as u64 | 1,
             attempts: 0,
-            outputs: VecDeque::new(),
+            outputs: Vec::new(),
             left_behind: Vec::new(),
         }
     }
@@ -102,7 +101,7 @@ impl Context {
     pub fn send(&mut self, request: Arc<Request>, timeout: Span, rebind: bool) -> AttemptId {
         self.attempts = self.attempts.wrapping_add(1);
         let attempt = AttemptId(self.attempts);
-        self.outputs.push_back(Output::Send(Send {
+        self.outputs.push(Output::Send(Send {
             attempt,
             request,
             timeout,
@@ -112,11 +111,11 @@ impl Context {
     }
 
     pub fn drop_attempt(&mut self, attempt: AttemptId) {
-        self.outputs.push_back(Output::Drop(attempt));
+        self.outputs.push(Output::Drop(attempt));
     }
 
     pub fn emit(&mut self, event: Event) {
-        self.outputs.push_back(Output::Event(event));
+        self.outputs.push(Output::Event(event));
     }
 
     /// Tells how what was asked for has ended.
@@ -143,11 +142,11 @@ impl Context {
     /// Says when to come back, if there is something to come back for.
     pub fn wake(&mut self) {
         if let Some((at, why)) = self.timers.next() {
-            self.outputs.push_back(Output::Wake { at, why });
+            self.outputs.push(Output::Wake { at, why });
         }
     }
 
     pub fn poll(&mut self) -> Option<Output> {
-        self.outputs.pop_front()
+        (!self.outputs.is_empty()).then(|| self.outputs.remove(0))
     }
 }

@@ -1,8 +1,8 @@
 //! Changing a lease's entries: one after the other, since a host ignores a change that comes after a
 //! later one.
 
-use alloc::collections::VecDeque;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
 use crate::id::AttemptId;
 use crate::json::Json;
@@ -23,7 +23,7 @@ pub(super) struct Entering {
     /// That of the last change.
     number: u64,
     running: Option<(Errand, Ticket)>,
-    waiting: VecDeque<(Ticket, EntryName, Option<Json>)>,
+    waiting: Vec<(Ticket, EntryName, Option<Json>)>,
 }
 
 impl Entering {
@@ -38,7 +38,7 @@ impl Entering {
             ctx.settle(ticket, Err(why.clone()));
             errand.abandon(ctx);
         }
-        for (ticket, ..) in self.waiting.drain(..) {
+        for (ticket, ..) in core::mem::take(&mut self.waiting) {
             ctx.settle(ticket, Err(why.clone()));
         }
     }
@@ -56,7 +56,7 @@ impl HeldLease {
             let full = Failure::new(ErrorCode::Unavailable, "too-many-changes");
             return ctx.settle(ticket, Err(full));
         }
-        self.entering.waiting.push_back((ticket, name, value));
+        self.entering.waiting.push((ticket, name, value));
         self.enter_next(ctx);
     }
 
@@ -64,9 +64,10 @@ impl HeldLease {
         if self.entering.running.is_some() {
             return;
         }
-        let Some((ticket, name, value)) = self.entering.waiting.pop_front() else {
+        if self.entering.waiting.is_empty() {
             return;
-        };
+        }
+        let (ticket, name, value) = self.entering.waiting.remove(0);
         self.entering.number += 1;
         let entry = Operation::Entry(Entry {
             credential: self.credential(),

@@ -38,7 +38,7 @@ impl Tickets {
 
     /// Tells all of them how it ended: nobody waits any more.
     pub fn settle(&mut self, ctx: &mut Context, outcome: Result<Done, Arc<Failure>>) {
-        for ticket in self.0.drain(..) {
+        for ticket in core::mem::take(&mut self.0) {
             ctx.settle(ticket, outcome.clone());
         }
     }

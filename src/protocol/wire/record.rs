@@ -72,25 +72,40 @@ impl<'a> Record<'a> {
     /// # Errors
     /// [`Invalid`] with the first thing that was wrong.
     pub fn made<T>(&self, made: Option<T>) -> Result<T, Invalid> {
-        match (made, self.wrong.get()) {
-            (Some(made), None) => Ok(made),
-            (_, wrong) => Err(wrong.unwrap_or(Invalid::new(
-                Field::Request,
-                "must be one of the protocol's",
-            ))),
+        match made {
+            Some(made) if self.wrong.get().is_none() => Ok(made),
+            _ => Err(self.fault()),
         }
+    }
+
+    #[inline(never)]
+    fn fault(&self) -> Invalid {
+        let unknown = Invalid::new(Field::Request, "must be one of the protocol's");
+        self.wrong.get().unwrap_or(unknown)
+    }
+
+    /// Takes note of what is wrong.
+    #[inline(never)]
+    fn note(&self, invalid: Invalid) {
+        self.wrong.set(self.wrong.get().or(Some(invalid)));
     }
 
     /// A value, unless it is wrong.
     pub fn checked<T>(&self, value: Result<T, Invalid>) -> Option<T> {
-        value
-            .map_err(|invalid| self.wrong.set(self.wrong.get().or(Some(invalid))))
-            .ok()
+        value.map_err(|invalid| self.note(invalid)).ok()
     }
 
     /// What `get` gets of a field that the operation can't do without.
     pub fn given<T>(&self, get: impl FnOnce(&Self, Field) -> Option<T>, field: Field) -> Option<T> {
-        get(self, field).or_else(|| self.checked(Err(self.invalid(field))))
+        get(self, field).or_else(|| {
+            self.missing(field);
+            None
+        })
+    }
+
+    #[inline(never)]
+    fn missing(&self, field: Field) {
+        self.note(self.invalid(field));
     }
 
     fn invalid(&self, field: Field) -> Invalid {

@@ -92,6 +92,8 @@ impl Span {
 
     /// `self · numerator / denominator`, rounded down. Exact, and without the 128-bit division that
     /// would make up a good part of the wasm, as long as `numerator · denominator` is below 2^64.
+    // A copy at each of its uses would make up another.
+    #[inline(never)]
     pub const fn scale(self, numerator: u64, denominator: u64) -> Self {
         let whole = (self.0 / denominator).saturating_mul(numerator);
         let rest = (self.0 % denominator).saturating_mul(numerator) / denominator;

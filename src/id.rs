@@ -70,17 +70,14 @@ impl core::error::Error for ParseIdError {}
 
 /// Bytes as lower-case hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    let digit = |value: u8| {
-        char::from(if value < 10 {
-            b'0' + value
-        } else {
-            b'a' - 10 + value
-        })
-    };
-    bytes
-        .iter()
-        .flat_map(|byte| [digit(byte >> 4), digit(byte & 15)])
-        .collect()
+    let mut text = String::with_capacity(2 * bytes.len());
+    for byte in bytes {
+        for digit in [byte >> 4, byte & 15] {
+            let from = if digit < 10 { b'0' } else { b'a' - 10 };
+            text.push(char::from(from + digit));
+        }
+    }
+    text
 }
 
 pub(crate) fn from_hex(text: &str) -> Result<u128, ParseIdError> {

@@ -163,8 +163,8 @@ impl Layout {
 
 /// A number of shards, in the one way to write it.
 fn count(text: &str) -> Option<u32> {
-    let number: u32 = text.parse().ok()?;
-    let fits = (1..=Layout::MAX_SHARDS).contains(&number) && decimal::text(number.into()) == text;
+    let number = u32::try_from(decimal::parse(text).ok()?).ok()?;
+    let fits = (1..=Layout::MAX_SHARDS).contains(&number) && !text.starts_with('0');
     fits.then_some(number)
 }
 

@@ -14,7 +14,7 @@ use super::context::Context;
 use super::errand::{Errand, Verdict};
 use super::event::{Done, ErrorCode, Failure};
 use super::held::HeldLease;
-use super::tickets::Ticket;
+use super::tickets::{Ticket, Tickets};
 use super::timers::Timer;
 
 /// The changes of a lease's entries.
@@ -22,21 +22,20 @@ use super::timers::Timer;
 pub(super) struct Entering {
     /// That of the last change.
     number: u64,
-    running: Option<(Errand, Ticket)>,
+    running: Option<Errand>,
     waiting: Vec<(Ticket, EntryName, Option<Json>)>,
 }
 
 impl Entering {
     pub fn awaits(&self, attempt: AttemptId) -> bool {
         let running = self.running.as_ref();
-        running.is_some_and(|(errand, _)| errand.awaits(attempt))
+        running.is_some_and(|errand| errand.awaits(attempt))
     }
 
     /// Awaits nothing any more.
     pub fn end(&mut self, ctx: &mut Context, why: &Arc<Failure>) {
-        if let Some((mut errand, ticket)) = self.running.take() {
-            ctx.settle(ticket, Err(why.clone()));
-            errand.abandon(ctx);
+        if let Some(mut errand) = self.running.take() {
+            errand.end(ctx, Err(why.clone()));
         }
         for (ticket, ..) in core::mem::take(&mut self.waiting) {
             ctx.settle(ticket, Err(why.clone()));
@@ -75,13 +74,13 @@ impl HeldLease {
             value,
             number: self.entering.number,
         });
-        self.entering.running = Some((Errand::start(ctx, Timer::Entry, entry), ticket));
+        let errand = Errand::start(ctx, Timer::Entry, entry, Tickets::of(ticket));
+        self.entering.running = Some(errand);
     }
 
     fn entered(&mut self, ctx: &mut Context, outcome: Result<Done, Arc<Failure>>) {
-        if let Some((mut errand, ticket)) = self.entering.running.take() {
-            errand.abandon(ctx);
-            ctx.settle(ticket, outcome);
+        if let Some(mut errand) = self.entering.running.take() {
+            errand.end(ctx, outcome);
         }
         self.enter_next(ctx);
     }
@@ -92,7 +91,7 @@ impl HeldLease {
         attempt: AttemptId,
         response: &Response,
     ) -> Option<Ended> {
-        let (errand, _) = self.entering.running.as_mut()?;
+        let errand = self.entering.running.as_mut()?;
         errand.answered(attempt)?;
         if errand.is_settled_by(ctx, response) {
             match errand.read(response) {
@@ -111,14 +110,14 @@ impl HeldLease {
         attempt: AttemptId,
         failure: TransportFailure,
     ) {
-        if let Some((errand, _)) = &mut self.entering.running {
+        if let Some(errand) = &mut self.entering.running {
             errand.failed(ctx, attempt, failure);
         }
     }
 
     /// The next attempt is due, or there is no time for another.
     pub(super) fn entry_due(&mut self, ctx: &mut Context) {
-        if let Some((errand, _)) = &mut self.entering.running
+        if let Some(errand) = &mut self.entering.running
             && !errand.run(ctx)
         {
             self.entered(ctx, Err(Failure::no_answer()));

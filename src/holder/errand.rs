@@ -9,8 +9,9 @@ use crate::time::{Instant, Span};
 use super::TransportFailure;
 use super::attempts::Attempts;
 use super::context::Context;
-use super::event::Failure;
+use super::event::{Done, Failure};
 use super::pause::pause_after;
+use super::tickets::Tickets;
 use super::timers::Timer;
 
 /// The most attempts that are open at once.
@@ -21,6 +22,8 @@ pub(super) struct Errand {
     request: Arc<Request>,
     /// Tells when it is due.
     timer: Timer,
+    /// Who waits for its outcome.
+    pub tickets: Tickets,
     attempts: Attempts,
     /// Attempts that came to nothing.
     failures: u32,
@@ -43,10 +46,11 @@ pub(super) enum Verdict {
 
 impl Errand {
     /// Sends the first attempt of a new op.
-    pub fn start(ctx: &mut Context, timer: Timer, operation: Operation) -> Self {
+    pub fn start(ctx: &mut Context, timer: Timer, operation: Operation, tickets: Tickets) -> Self {
         let op = ctx.next_op();
         let request = ctx.request(op, operation);
         let mut errand = Self::planned(ctx, timer, request, ctx.now);
+        errand.tickets = tickets;
         errand.send(ctx);
         errand
     }
@@ -56,6 +60,7 @@ impl Errand {
         Self {
             request,
             timer,
+            tickets: Tickets::default(),
             attempts: Attempts::at_most(MAX_OPEN),
             failures: 0,
             next: at,
@@ -200,6 +205,12 @@ impl Errand {
             self.next = to;
             self.give_up = to + budget(ctx);
         }
+    }
+
+    /// Awaits nothing any more: whoever waits is told how it ended.
+    pub fn end(&mut self, ctx: &mut Context, outcome: Result<Done, Arc<Failure>>) {
+        self.abandon(ctx);
+        self.tickets.settle(ctx, outcome);
     }
 
     /// Awaits nothing any more.

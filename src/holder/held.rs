@@ -35,8 +35,8 @@ pub(super) struct HeldLease {
     /// Length of the running term, by the host's last answer.
     pub(super) told: Span,
     pub(super) renewing: Renewing,
-    /// A verification under way, and who waits for it.
-    verifying: Option<(Errand, Tickets)>,
+    /// A verification under way.
+    verifying: Option<Errand>,
     /// Who asked for another one since.
     verify_next: Tickets,
     pub(super) in_jeopardy: bool,
@@ -221,7 +221,7 @@ impl HeldLease {
         attempt: AttemptId,
         response: &Response,
     ) -> Option<Ended> {
-        let (errand, _) = self.verifying.as_mut()?;
+        let errand = self.verifying.as_mut()?;
         let sent = errand.answered(attempt)?;
         if !errand.is_settled_by(ctx, response) {
             return None;
@@ -253,7 +253,7 @@ impl HeldLease {
             let failed = Failure::unreachable(failure.retry_after);
             self.renewal_failed(ctx, attempt, failed);
         } else {
-            if let Some((errand, _)) = &mut self.verifying {
+            if let Some(errand) = &mut self.verifying {
                 errand.failed(ctx, attempt, failure);
             }
             self.entry_failed(ctx, attempt, failure);
@@ -263,7 +263,7 @@ impl HeldLease {
     /// This attempt counts from now.
     pub fn resent(&mut self, attempt: AttemptId, now: Instant) {
         self.renewing.attempts.resent(attempt, now);
-        if let Some((errand, _)) = &mut self.verifying {
+        if let Some(errand) = &mut self.verifying {
             errand.resent(attempt, now);
         }
     }
@@ -276,7 +276,7 @@ impl HeldLease {
             Timer::Entry => self.entry_due(ctx),
             Timer::Jeopardy => self.come_into_jeopardy(ctx),
             Timer::Verify => {
-                if let Some((errand, _)) = &mut self.verifying
+                if let Some(errand) = &mut self.verifying
                     && !errand.run(ctx)
                 {
                     self.verified(ctx, Err(Failure::no_answer()));
@@ -298,13 +298,12 @@ impl HeldLease {
 
     fn start_verifying(&mut self, ctx: &mut Context, tickets: Tickets) {
         let verify = Operation::Verify(self.credential());
-        self.verifying = Some((Errand::start(ctx, Timer::Verify, verify), tickets));
+        self.verifying = Some(Errand::start(ctx, Timer::Verify, verify, tickets));
     }
 
     fn verified(&mut self, ctx: &mut Context, outcome: Result<Done, Arc<Failure>>) {
-        if let Some((mut errand, mut tickets)) = self.verifying.take() {
-            errand.abandon(ctx);
-            tickets.settle(ctx, outcome);
+        if let Some(mut errand) = self.verifying.take() {
+            errand.end(ctx, outcome);
         }
         let next = core::mem::take(&mut self.verify_next);
         if !next.is_empty() {
@@ -339,9 +338,8 @@ impl HeldLease {
         ctx.timers.stop_all();
         self.entering.end(ctx, why);
         self.renewing.end(ctx, why);
-        if let Some((mut errand, mut tickets)) = self.verifying.take() {
-            errand.abandon(ctx);
-            tickets.settle(ctx, Err(why.clone()));
+        if let Some(mut errand) = self.verifying.take() {
+            errand.end(ctx, Err(why.clone()));
         }
         self.verify_next.settle(ctx, Err(why.clone()));
     }

@@ -20,7 +20,6 @@ use super::timers::Timer;
 pub(super) struct Parting {
     /// The transfer or the finish.
     errand: Errand,
-    ticket: Ticket,
     pub held: Box<HeldLease>,
     /// Who wants it released if it comes back.
     release: Tickets,
@@ -47,8 +46,7 @@ impl Parting {
     ) -> Self {
         held.go_out(ctx);
         Self {
-            errand: Errand::start(ctx, Timer::Attempt, operation),
-            ticket,
+            errand: Errand::start(ctx, Timer::Attempt, operation, Tickets::of(ticket)),
             held,
             release: Tickets::default(),
         }
@@ -110,18 +108,13 @@ impl Parting {
         (!self.errand.run(ctx)).then_some(End::InDoubt)
     }
 
-    fn settle(&mut self, ctx: &mut Context, outcome: Result<Done, Arc<Failure>>) {
-        self.errand.abandon(ctx);
-        ctx.settle(self.ticket, outcome);
-    }
-
     /// It has not happened: the lease, and who wants it released.
     pub fn come_back(
         mut self,
         ctx: &mut Context,
         failure: Arc<Failure>,
     ) -> (Box<HeldLease>, Tickets) {
-        self.settle(ctx, Err(failure));
+        self.errand.end(ctx, Err(failure));
         self.held.come_back(ctx);
         (self.held, self.release)
     }
@@ -133,14 +126,14 @@ impl Parting {
             _ => (Event::Finished, State::Finished),
         };
         ctx.emit(event);
-        self.settle(ctx, Ok(done));
+        self.errand.end(ctx, Ok(done));
         self.end(ctx, state.name());
         state
     }
 
     /// The lease is lost.
     pub fn lose(&mut self, ctx: &mut Context, failure: Arc<Failure>, reason: LossReason) {
-        self.settle(ctx, Err(failure));
+        self.errand.end(ctx, Err(failure));
         ctx.emit(Event::Lost(reason));
         self.end(ctx, reason.name());
     }

@@ -17,7 +17,6 @@ use super::timers::Timer;
 /// request left.
 pub(super) struct Releasing {
     errand: Errand,
-    tickets: Tickets,
 }
 
 impl Releasing {
@@ -25,14 +24,13 @@ impl Releasing {
         held.end(ctx, &Failure::lost("released"));
         let release = Operation::Release(held.credential());
         Self {
-            errand: Errand::start(ctx, Timer::Attempt, release),
-            tickets,
+            errand: Errand::start(ctx, Timer::Attempt, release, tickets),
         }
     }
 
     /// Somebody else wants it released, too.
     pub fn join(&mut self, ctx: &mut Context, ticket: Ticket) {
-        self.tickets.add(ctx, ticket);
+        self.errand.tickets.add(ctx, ticket);
     }
 
     /// Takes an answer. Whether that was the end of it.
@@ -70,9 +68,8 @@ impl Releasing {
     /// Whoever asked is told why the host refuses.
     fn end(&mut self, ctx: &mut Context, outcome: Result<Release, Arc<Failure>>) {
         self.errand.abandon(ctx);
-        ctx.timers.stop_all();
         let release = *outcome.as_ref().unwrap_or(&Release::Unconfirmed);
         ctx.emit(Event::Released(release));
-        self.tickets.settle(ctx, outcome.map(Done::Released));
+        self.errand.end(ctx, outcome.map(Done::Released));
     }
 }

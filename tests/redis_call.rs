@@ -149,7 +149,14 @@ fn a_call_counts_from_the_first_command_that_was_not_refused_as_a_whole() {
     assert_eq!(sent(again).0, Span::ZERO);
     call.queued(at(50_400), 1, Some(ms(9_000)));
     assert_eq!(sent(call.poll(at(51_300))).0, ms(1_000));
-    // What came before was carried out.
+    // What came before was carried out, however short ago.
+    let mut at_once = self::call(acquire("a", 1, 1_000, 9_000));
+    queued_at(&mut at_once, at(50_000), 0, 0);
+    at_once.poll(at(50_000));
+    assert!(matches!(
+        at_once.resend(at(50_000)),
+        Step::Send { afresh: false, .. }
+    ));
     let again = call.resend(at(51_400));
     assert!(matches!(again, Step::Send { afresh: false, .. }));
     assert_eq!(sent(again).0, ms(1_100));

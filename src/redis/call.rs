@@ -1,6 +1,7 @@
 //! When a request to a Redis is sent, and how long who waits rests between two looks.
 
 use alloc::string::String;
+use core::mem;
 
 use crate::hash::fnv1a;
 use crate::holder::Config;
@@ -30,6 +31,7 @@ pub struct Call {
     wait: Span,
     /// The longest that one request waits.
     longest: Span,
+    /// Whether nothing of it has been carried out yet, as far as is known.
     is_first_look: bool,
     /// How many were in front when it looked last.
     ahead: u32,
@@ -152,13 +154,12 @@ impl Call {
 
     /// The same again in another form, since the server has refused the last command as a whole.
     pub fn resend(&mut self, now: Instant) -> Step {
-        let is_first = self.sent.is_some_and(|(first, last)| first == last);
-        if is_first {
+        if self.is_first_look {
             self.sent = None;
         }
         let mut step = self.send(now);
         if let Step::Send { afresh, .. } = &mut step {
-            *afresh = is_first;
+            *afresh = self.is_first_look;
         }
         step
     }
@@ -178,11 +179,12 @@ impl Call {
     /// how long there can't be an answer, as far as is known.
     pub fn queued(&mut self, now: Instant, ahead: u32, quiet: Option<Span>) -> Step {
         self.ahead = ahead;
+        let is_first = mem::replace(&mut self.is_first_look, false);
         let waited = self.sent.map_or(Span::ZERO, |(first, _)| now.since(first));
         let patience = self.wait.min(self.longest).saturating_sub(waited);
         if !patience.is_zero() {
             return Step::Rest {
-                gap: self.gap(quiet).min(patience),
+                gap: self.gap(is_first, quiet).min(patience),
                 is_hinted: true,
             };
         }
@@ -190,21 +192,16 @@ impl Call {
             return Step::Queued(ahead);
         }
         // The last look leaves the queue unless it is granted, and has a watch answered.
-        if core::mem::replace(&mut self.last_look, true) {
+        if mem::replace(&mut self.last_look, true) {
             return Step::Failed;
         }
         self.send(now)
     }
 
-    fn gap(&mut self, quiet: Option<Span>) -> Span {
-        let gap = if self.is_first_look {
-            FIRST_GAP
-        } else {
-            NEXT_GAP
-        };
+    fn gap(&mut self, is_first: bool, quiet: Option<Span>) -> Span {
+        let gap = if is_first { FIRST_GAP } else { NEXT_GAP };
         let gap = gap.scale(900 + self.jitter % 201, 1_000);
         self.jitter = self.jitter.rotate_right(8);
-        self.is_first_look = false;
         match quiet {
             // Who watches looks as soon as something ends by itself,
             Some(quiet) if self.is_watch => gap.min(quiet).max(LOOKS),

@@ -110,17 +110,19 @@ type Step =
   | { readonly type: "queued"; readonly waiters: number }
   | { readonly type: "failed" }
   | { readonly type: "rest"; readonly gapMs: number; readonly isHinted: boolean }
-  | {
-      readonly type: "send";
-      /** What stands for the op and for the key. */
-      readonly op: string;
-      readonly key: string;
-      readonly waitedMs: number;
-      readonly waits: boolean;
-      readonly timeoutMs?: number;
-      /** Whether nothing of the call was carried out before. */
-      readonly afresh: boolean;
-    };
+  | Send;
+
+interface Send {
+  readonly type: "send";
+  /** What stands for the op and for the key. */
+  readonly op: string;
+  readonly key: string;
+  readonly waitedMs: number;
+  readonly waits: boolean;
+  readonly timeoutMs?: number;
+  /** Whether nothing of the call was carried out before. */
+  readonly afresh: boolean;
+}
 
 /** How a call's commands are sent. */
 interface Sending {
@@ -166,7 +168,6 @@ class RedisHost implements LeaseBackend {
       await this.#refuseEviction(signal);
     }
     const asked = JSON.stringify(request);
-    const records = this.#names.records([request.key]);
     const call = new RedisCall(asked);
     const sending: Sending = { signal, clock, asText: false };
     const waker = new Waker(this.#connection, signal, clock);
@@ -194,19 +195,10 @@ class RedisHost implements LeaseBackend {
           case "send": {
             if (request.operation === "list") return await this.#list(request, sending);
             if (step.afresh) resending?.();
-            const [watchers, own] = [this.#names.watchers(step.key), this.#names.waiter(step.op)];
-            channel = request.operation === "watch" ? watchers : own;
-            const answer = await this.#run(sending, step.timeoutMs, [
-              ...records,
-              // The time is the server's.
-              "",
-              String(step.waitedMs),
-              step.waits ? "1" : "",
-              watchers,
-              this.#names.waiter(""),
-              step.op,
-              asked,
-            ]);
+            const isWatch = request.operation === "watch";
+            channel = isWatch ? this.#names.watchers(step.key) : this.#names.waiter(step.op);
+            const words = this.#words(request.key, asked, step);
+            const answer = await this.#run(sending, step.timeoutMs, words);
             if (answer === "again") {
               step = JSON.parse(call.resend(clock.monotonic()));
             } else if (answer.outcome === "queued") {
@@ -223,6 +215,21 @@ class RedisHost implements LeaseBackend {
       waker.stop();
       if (this.#wakers.get(op) === waker) this.#wakers.delete(op);
     }
+  }
+
+  /** What the script is run on, in the order in which it takes it. */
+  #words(key: string, asked: string, { waitedMs, waits, key: keyName, op }: Send): string[] {
+    return [
+      ...this.#names.records([key]),
+      // The time is the server's.
+      "",
+      String(waitedMs),
+      waits ? "1" : "",
+      this.#names.watchers(keyName),
+      this.#names.waiter(""),
+      op,
+      asked,
+    ];
   }
 
   /** A server that does not say how it is set up is taken at its owner's word. */

@@ -1,4 +1,4 @@
-import * as layouts from "#client-wasm";
+import { jurisdictionOf, objectName } from "#client-wasm";
 import type {
   CallOptions,
   Capabilities,
@@ -66,10 +66,10 @@ class DurableObjects implements LeaseBackend {
   constructor(namespace: LeaseNamespace, options: DurableObjectOptions) {
     const { via = "rpc", locationHint, jurisdiction } = options;
     const first = jurisdiction === undefined ? "key" : `${jurisdiction}/key`;
-    if (layouts.objectName(first, "") === undefined) {
+    if (objectName(first, "") === undefined) {
       throw invalid("jurisdiction", "must be a jurisdiction's name, such as eu");
     }
-    this.#router = new Router(namespace, layouts, first, locationHint);
+    this.#router = new Router(namespace, { objectName, jurisdictionOf }, first, locationHint);
     this.#via = via;
   }
 

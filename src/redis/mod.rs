@@ -21,4 +21,4 @@ mod call;
 mod script;
 
 pub use call::{Call, Names, Step};
-pub use script::{KEY_LOCKING, script};
+pub use script::{FOREIGN, KEY_LOCKING, script};

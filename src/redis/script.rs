@@ -20,7 +20,7 @@ const PARTS: [&str; 5] = [
 pub const KEY_LOCKING: &str = "#!lua flags=allow-key-locking\n";
 
 /// A value at one of our names that we did not write. The script says its type instead of `value`.
-const FOREIGN: Refusal = Refusal::new(
+pub const FOREIGN: Refusal = Refusal::new(
     Code::Unavailable,
     "foreign-value",
     "A value of somebody else's is stored where a record of the lease belongs, and was left alone: use another prefix or remove it.",

@@ -1,3 +1,4 @@
+import { foreign } from "#redis-script";
 import type { WireResponse } from "../../lease/backend.js";
 import { BackendError } from "../../lease/errors.js";
 
@@ -31,14 +32,7 @@ const KNOWN: readonly [RegExp, Meaning | "not-permitted"][] = [
   [/NOSCRIPT/, "no-script"],
   // Before version 7 the line with the flag is no Lua to the server.
   [/Unexpected flag in script shebang|compiling script/, "no-key-locking"],
-  [
-    /WRONGTYPE|not an integer/,
-    refused(
-      "UNAVAILABLE",
-      "foreign-value",
-      "A value of somebody else's is stored where a record of the lease belongs, and was left alone: use another prefix or remove it.",
-    ),
-  ],
+  [/WRONGTYPE|not an integer/, foreign],
   [
     /WRONGPASS|NOAUTH|Unauthorized/,
     refused(

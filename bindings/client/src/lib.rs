@@ -42,7 +42,7 @@ impl Holder {
 
     /// What is wrong with the settings: then nothing can be done with this.
     pub fn complaint(&self) -> Option<String> {
-        self.machine.as_ref().err().copied().map(complaint)
+        self.machine.as_ref().err().map(complaint)
     }
 
     /// Sends the first attempt.
@@ -122,7 +122,7 @@ impl Holder {
     pub fn ask(&mut self, monotonic_ms: f64, wall_ms: f64, ticket: u32, request: &str) -> String {
         match settings::ask(request) {
             Ok(ask) => self.step(monotonic_ms, wall_ms, Input::Ask(Ticket(ticket), ask)),
-            Err(invalid) => complaint(invalid),
+            Err(invalid) => complaint(&invalid),
         }
     }
 
@@ -153,7 +153,7 @@ impl Holder {
                 machine.handle(now, input);
                 record::drain(machine, now)
             }
-            Err(invalid) => complaint(*invalid),
+            Err(invalid) => complaint(invalid),
         }
     }
 }

@@ -49,7 +49,7 @@ impl RedisCall {
 
     fn step(&mut self, now_ms: f64, step: &dyn Fn(&mut Call, Instant) -> Step) -> String {
         match &mut self.0 {
-            Err(invalid) => complaint(*invalid),
+            Err(invalid) => complaint(invalid),
             Ok(call) => {
                 let step = step(call, Instant::ZERO + span(now_ms));
                 Writer::of(|json| write(json, call, &step))

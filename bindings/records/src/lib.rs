@@ -15,7 +15,7 @@ use leasehold::json::Writer;
 use leasehold::protocol::Invalid;
 
 /// What is wrong with an argument, as a record in JSON.
-pub fn complaint(invalid: Invalid) -> String {
+pub fn complaint(invalid: &Invalid) -> String {
     Writer::of(|json| {
         json.text("field", invalid.field.name());
         json.text("message", invalid.expected);

@@ -22,23 +22,28 @@ use super::timers::Timer;
 pub(super) struct Entering {
     /// That of the last change.
     number: u64,
-    running: Option<Errand>,
-    waiting: Vec<(Ticket, EntryName, Option<Json>)>,
+    /// The first is under way, the others wait for it.
+    changes: Vec<Errand>,
 }
 
 impl Entering {
     pub fn awaits(&self, attempt: AttemptId) -> bool {
-        let running = self.running.as_ref();
-        running.is_some_and(|errand| errand.awaits(attempt))
+        let first = self.changes.first();
+        first.is_some_and(|errand| errand.awaits(attempt))
     }
 
     /// Awaits nothing any more.
     pub fn end(&mut self, ctx: &mut Context, why: &Arc<Failure>) {
-        if let Some(mut errand) = self.running.take() {
+        for mut errand in core::mem::take(&mut self.changes) {
             errand.end(ctx, Err(why.clone()));
         }
-        for (ticket, ..) in core::mem::take(&mut self.waiting) {
-            ctx.settle(ticket, Err(why.clone()));
+    }
+
+    /// The change under way is through, or has been given up.
+    fn next(&mut self, ctx: &mut Context, outcome: Result<Done, Arc<Failure>>) {
+        self.changes.remove(0).end(ctx, outcome);
+        if let Some(errand) = self.changes.first_mut() {
+            errand.begin(ctx);
         }
     }
 }
@@ -51,22 +56,10 @@ impl HeldLease {
         ticket: Ticket,
         (name, value): (EntryName, Option<Json>),
     ) {
-        if self.entering.waiting.len() == MAX_ENTRIES {
+        if self.entering.changes.len() > MAX_ENTRIES {
             let full = Failure::new(ErrorCode::Unavailable, "too-many-changes");
             return ctx.settle(ticket, Err(full));
         }
-        self.entering.waiting.push((ticket, name, value));
-        self.enter_next(ctx);
-    }
-
-    fn enter_next(&mut self, ctx: &mut Context) {
-        if self.entering.running.is_some() {
-            return;
-        }
-        if self.entering.waiting.is_empty() {
-            return;
-        }
-        let (ticket, name, value) = self.entering.waiting.remove(0);
         self.entering.number += 1;
         let entry = Operation::Entry(Entry {
             credential: self.credential(),
@@ -74,15 +67,11 @@ impl HeldLease {
             value,
             number: self.entering.number,
         });
-        let errand = Errand::start(ctx, Timer::Entry, entry, Tickets::of(ticket));
-        self.entering.running = Some(errand);
-    }
-
-    fn entered(&mut self, ctx: &mut Context, outcome: Result<Done, Arc<Failure>>) {
-        if let Some(mut errand) = self.entering.running.take() {
-            errand.end(ctx, outcome);
+        let mut errand = Errand::new(ctx, Timer::Entry, entry, Tickets::of(ticket));
+        if self.entering.changes.is_empty() {
+            errand.begin(ctx);
         }
-        self.enter_next(ctx);
+        self.entering.changes.push(errand);
     }
 
     pub(super) fn entry_answered(
@@ -91,13 +80,13 @@ impl HeldLease {
         attempt: AttemptId,
         response: &Response,
     ) -> Option<Ended> {
-        let errand = self.entering.running.as_mut()?;
+        let errand = self.entering.changes.first_mut()?;
         errand.answered(attempt)?;
         if errand.is_settled_by(ctx, response) {
             match errand.read(response) {
-                Verdict::Done => self.entered(ctx, Ok(Done::Entered)),
+                Verdict::Done => self.entering.next(ctx, Ok(Done::Entered)),
                 Verdict::Ended(ended) => return Some(ended),
-                Verdict::Refused(failure) => self.entered(ctx, Err(failure)),
+                Verdict::Refused(failure) => self.entering.next(ctx, Err(failure)),
                 Verdict::Unreadable => errand.unreadable(ctx),
             }
         }
@@ -110,17 +99,17 @@ impl HeldLease {
         attempt: AttemptId,
         failure: TransportFailure,
     ) {
-        if let Some(errand) = &mut self.entering.running {
+        if let Some(errand) = self.entering.changes.first_mut() {
             errand.failed(ctx, attempt, failure);
         }
     }
 
     /// The next attempt is due, or there is no time for another.
     pub(super) fn entry_due(&mut self, ctx: &mut Context) {
-        if let Some(errand) = &mut self.entering.running
+        if let Some(errand) = self.entering.changes.first_mut()
             && !errand.run(ctx)
         {
-            self.entered(ctx, Err(Failure::no_answer()));
+            self.entering.next(ctx, Err(Failure::no_answer()));
         }
     }
 }

@@ -45,14 +45,27 @@ pub(super) enum Verdict {
 }
 
 impl Errand {
-    /// Sends the first attempt of a new op.
-    pub fn start(ctx: &mut Context, timer: Timer, operation: Operation, tickets: Tickets) -> Self {
+    /// A new op. Nothing is sent yet.
+    pub fn new(ctx: &mut Context, timer: Timer, operation: Operation, tickets: Tickets) -> Self {
         let op = ctx.next_op();
         let request = ctx.request(op, operation);
-        let mut errand = Self::planned(ctx, timer, request, ctx.now);
-        errand.tickets = tickets;
-        errand.send(ctx);
+        Self {
+            tickets,
+            ..Self::planned(ctx, timer, request, ctx.now)
+        }
+    }
+
+    /// Sends the first attempt of a new op.
+    pub fn start(ctx: &mut Context, timer: Timer, operation: Operation, tickets: Tickets) -> Self {
+        let mut errand = Self::new(ctx, timer, operation, tickets);
+        errand.begin(ctx);
         errand
+    }
+
+    /// Sends the first attempt: time runs from now on.
+    pub fn begin(&mut self, ctx: &mut Context) {
+        self.give_up = ctx.now + budget(ctx);
+        self.send(ctx);
     }
 
     /// Sends the first attempt at this instant.

@@ -14,6 +14,7 @@ use super::context::Context;
 use super::entering::Entering;
 use super::errand::Errand;
 use super::event::{Done, Event, Failure, Grant, LossReason};
+use super::queue::Queue;
 use super::renewing::Renewing;
 use super::term::Term;
 use super::tickets::{Ticket, Tickets};
@@ -35,10 +36,7 @@ pub(super) struct HeldLease {
     /// Length of the running term, by the host's last answer.
     pub(super) told: Span,
     pub(super) renewing: Renewing,
-    /// A verification under way.
-    verifying: Option<Errand>,
-    /// Who asked for another one since.
-    verify_next: Tickets,
+    verifications: Queue,
     pub(super) in_jeopardy: bool,
     /// Whether a transfer is out: nobody holds the lease meanwhile, and it may come back.
     is_out: bool,
@@ -67,8 +65,7 @@ impl HeldLease {
             term,
             told: granted.ttl,
             renewing: Renewing::new(config),
-            verifying: None,
-            verify_next: Tickets::default(),
+            verifications: Queue::default(),
             in_jeopardy: false,
             is_out: false,
             is_detached: false,
@@ -209,7 +206,7 @@ impl HeldLease {
         if self.renewing.attempts.awaits(attempt) {
             return self.renewal_answered(ctx, attempt, response);
         }
-        if self.entering.awaits(attempt) {
+        if self.entering.changes.awaits(attempt) {
             return self.entry_answered(ctx, attempt, response);
         }
         self.verification_answered(ctx, attempt, response)
@@ -221,7 +218,7 @@ impl HeldLease {
         attempt: AttemptId,
         response: &Response,
     ) -> Option<Ended> {
-        let errand = self.verifying.as_mut()?;
+        let errand = self.verifications.running()?;
         let sent = errand.answered(attempt)?;
         if !errand.is_settled_by(ctx, response) {
             return None;
@@ -236,13 +233,14 @@ impl HeldLease {
                     self.set_term(ctx, self.term.lasting_as(term));
                     self.plan_on(ctx);
                 }
-                self.verified(ctx, Ok(Done::Verified));
+                self.verifications.next(ctx, Ok(Done::Verified));
             }
             Ok(Word::Ended(ended)) => {
-                self.verified(ctx, Err(Failure::lost(ended.name())));
+                self.verifications
+                    .next(ctx, Err(Failure::lost(ended.name())));
                 return Some(ended);
             }
-            Err(failure) => self.verified(ctx, Err(failure)),
+            Err(failure) => self.verifications.next(ctx, Err(failure)),
         }
         None
     }
@@ -253,17 +251,15 @@ impl HeldLease {
             let failed = Failure::unreachable(failure.retry_after);
             self.renewal_failed(ctx, attempt, failed);
         } else {
-            if let Some(errand) = &mut self.verifying {
-                errand.failed(ctx, attempt, failure);
-            }
-            self.entry_failed(ctx, attempt, failure);
+            self.verifications.failed(ctx, attempt, failure);
+            self.entering.changes.failed(ctx, attempt, failure);
         }
     }
 
     /// This attempt counts from now.
     pub fn resent(&mut self, attempt: AttemptId, now: Instant) {
         self.renewing.attempts.resent(attempt, now);
-        if let Some(errand) = &mut self.verifying {
+        if let Some(errand) = self.verifications.running() {
             errand.resent(attempt, now);
         }
     }
@@ -273,15 +269,9 @@ impl HeldLease {
         match timer {
             Timer::Renew => self.renew_by_itself(ctx),
             Timer::Patience => self.out_of_patience(ctx),
-            Timer::Entry => self.entry_due(ctx),
+            Timer::Entry => self.entering.changes.run(ctx),
             Timer::Jeopardy => self.come_into_jeopardy(ctx),
-            Timer::Verify => {
-                if let Some(errand) = &mut self.verifying
-                    && !errand.run(ctx)
-                {
-                    self.verified(ctx, Err(Failure::no_answer()));
-                }
-            }
+            Timer::Verify => self.verifications.run(ctx),
             Timer::End | Timer::GiveUp | Timer::Attempt | Timer::TidyUp => {}
         }
     }
@@ -289,26 +279,12 @@ impl HeldLease {
     /// Asks the host whether the lease is still held. Whoever asks while a verification is under way
     /// waits for the next: the one under way may have been answered already.
     pub fn verify(&mut self, ctx: &mut Context, ticket: Ticket) {
-        if self.verifying.is_some() {
-            self.verify_next.add(ctx, ticket);
-        } else {
-            self.start_verifying(ctx, Tickets::of(ticket));
+        if let Some(next) = self.verifications.waiting() {
+            return next.tickets.add(ctx, ticket);
         }
-    }
-
-    fn start_verifying(&mut self, ctx: &mut Context, tickets: Tickets) {
         let verify = Operation::Verify(self.credential());
-        self.verifying = Some(Errand::start(ctx, Timer::Verify, verify, tickets));
-    }
-
-    fn verified(&mut self, ctx: &mut Context, outcome: Result<Done, Arc<Failure>>) {
-        if let Some(mut errand) = self.verifying.take() {
-            errand.end(ctx, outcome);
-        }
-        let next = core::mem::take(&mut self.verify_next);
-        if !next.is_empty() {
-            self.start_verifying(ctx, next);
-        }
+        let errand = Errand::new(ctx, Timer::Verify, verify, Tickets::of(ticket));
+        self.verifications.add(ctx, errand);
     }
 
     /// Leaves the lease to another holder: it is renewed no more, and not held here. A renewal under
@@ -336,11 +312,8 @@ impl HeldLease {
     /// Awaits nothing any more; whoever waits for an outcome is told `why`.
     pub fn end(&mut self, ctx: &mut Context, why: &Arc<Failure>) {
         ctx.timers.stop_all();
-        self.entering.end(ctx, why);
+        self.entering.changes.end(ctx, why);
         self.renewing.end(ctx, why);
-        if let Some(mut errand) = self.verifying.take() {
-            errand.end(ctx, Err(why.clone()));
-        }
-        self.verify_next.settle(ctx, Err(why.clone()));
+        self.verifications.end(ctx, why);
     }
 }

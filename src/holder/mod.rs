@@ -20,6 +20,7 @@ mod input;
 mod pace;
 mod parting;
 mod pause;
+mod queue;
 mod releasing;
 mod renewing;
 mod state;

@@ -40,8 +40,8 @@ const CREATE = `CREATE TABLE IF NOT EXISTS keys (
 ) WITHOUT ROWID`;
 
 /**
- * The least that keeps the same row: state in memory, one upsert of the same columns per operation
- * in the same kind of transaction. It knows no queue, no repeated request and no bad input.
+ * The least that keeps the same: state in memory, one upsert of a key's row per operation in the
+ * same kind of transaction. It knows no queue, no repeated request and no bad input.
  */
 export class HandWritten extends DurableObject {
   readonly #states = new Map<string, State>();

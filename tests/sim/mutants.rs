@@ -337,7 +337,7 @@ pub const MUTANTS: &[Mutant] = &[
         file: "host/table.rs",
         find: "if self.is_idle(key, now) {",
         replace: "if true {",
-        checks: &["bounds"],
+        checks: &["forgetting", "bounds"],
         seeds: 5_000,
     },
     Mutant {

@@ -95,14 +95,14 @@ function wasmFile(name) {
 async function bundle(tree, meaning) {
   const here = entries.filter(({ isForWorkerd }) => tree === "workerd" || !isForWorkerd);
   const paths = here.map(({ file }) => join(source, file));
-  // The client is one file, with what several entries share: each file takes a millisecond to open. Only
-  // where a Worker may have the host alone, these and what loads wasm are apart.
+  const isShared = (id, graph) => paths.filter((path) => reached(path, graph).has(id)).length > 1;
+  const isClients = (id, graph) => reached(client, graph).has(id);
   const chunk = (id, graph) => {
-    const isApart = needsWasm(id, graph) && tree === "workerd";
-    if (reached(client, graph).has(id)) return isApart ? null : "core";
-    const takers = paths.filter((path) => reached(path, graph).has(id));
-    const isShared = takers.length > 1 && !needsWasm(id, graph);
-    return isShared ? (tree === "workerd" ? "shared" : "core") : null;
+    // A Worker may have the host alone: what loads other wasm is apart there.
+    if (tree === "workerd") return isShared(id, graph) && !needsWasm(id, graph) ? "shared" : null;
+    // Elsewhere the client is one file, with what several entries share: each takes time to open.
+    const isCore = isClients(id, graph) || (isShared(id, graph) && !needsWasm(id, graph));
+    return isCore ? "core" : null;
   };
   const bundled = await rolldown({
     input: Object.fromEntries(here.map(({ name, file }) => [name, join(source, file)])),
@@ -120,6 +120,7 @@ async function bundle(tree, meaning) {
     dir: join(out, tree),
     entryFileNames: "[name].js",
     chunkFileNames: "[name].js",
+    minifyInternalExports: false,
     // A process that starts reads all of it; a debugger has the map.
     minify: {
       compress: true,
@@ -127,7 +128,6 @@ async function bundle(tree, meaning) {
       codegen: true,
     },
     sourcemap: true,
-    minifyInternalExports: false,
     // The declarations have them, and a process that starts need not read them.
     comments: { jsdoc: false },
     codeSplitting: {

@@ -37,14 +37,14 @@ const BUNDLES: [Bundle; 4] = [
     Bundle {
         name: "client",
         entries: &["leasehold"],
-        workerd: limits(34.0, 46.0),
-        inlined: Some(limits(46.0, 52.0)),
+        workerd: limits(34.0, 44.0),
+        inlined: Some(limits(46.0, 53.0)),
     },
     Bundle {
         name: "client and upstash",
         entries: &["leasehold", "leasehold/upstash"],
-        workerd: limits(48.0, 77.5),
-        inlined: Some(limits(64.0, 87.5)),
+        workerd: limits(48.0, 55.0),
+        inlined: Some(limits(64.0, 64.0)),
     },
     Bundle {
         name: "client and memory",
@@ -55,7 +55,7 @@ const BUNDLES: [Bundle; 4] = [
     Bundle {
         name: "host",
         entries: &["leasehold/host"],
-        workerd: limits(80.0, 96.0),
+        workerd: limits(80.0, 80.0),
         inlined: None,
     },
 ];

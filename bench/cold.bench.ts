@@ -10,7 +10,7 @@ import { median, quantile } from "./support/stats.ts";
 
 const PROCESSES = 21;
 const CHILD = fileURLToPath(new URL("./cold/child.ts", import.meta.url));
-const WASM = ["client", "redis", "memory", "host"];
+const WASM = ["client", "memory", "host"];
 const PEER = "@upstash/lock";
 const WITH_UPSTASH = "leasehold leasehold/upstash";
 const IMPORTS = [

@@ -14,7 +14,7 @@ const PLACES = [
 ];
 
 /** The caller's own abort, which reaches nobody as an error; options' names. */
-const OTHER_WORDS = new Set(["aborted", "operation"]);
+const OTHER_WORDS = new Set(["aborted", "after", "operation"]);
 
 async function sources(): Promise<string> {
   const files = await Promise.all(

@@ -98,7 +98,7 @@ async function bundle(tree, meaning) {
   const isShared = (id, graph) => paths.filter((path) => reached(path, graph).has(id)).length > 1;
   const isClients = (id, graph) => reached(client, graph).has(id);
   const chunk = (id, graph) => {
-    // A Worker may have the host alone: what loads other wasm is apart there.
+    // A Worker may have the host alone: what loads wasm stays apart there.
     if (tree === "workerd") return isShared(id, graph) && !needsWasm(id, graph) ? "shared" : null;
     // Elsewhere the client is one file, with what several entries share: each takes time to open.
     const isCore = isClients(id, graph) || (isShared(id, graph) && !needsWasm(id, graph));

@@ -16,7 +16,10 @@ export class Questions {
   /** Ends what is being waited for; nothing where a wait belongs to its request. */
   readonly #waits: Set<(reason: unknown) => void> | undefined;
   #closed: LeaseError | undefined;
-  /** How long the answer to one that doesn't wait may take, in milliseconds. */
+  /**
+   * How long the answer to one that doesn't wait may take, in milliseconds. Looked up here, which has
+   * the wasm made with the client and not at the first question.
+   */
   readonly usualMs = usualTimeoutMs(0);
 
   constructor(backend: LeaseBackend, clock: Clock, areShared: boolean) {

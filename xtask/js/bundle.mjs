@@ -8,14 +8,15 @@ import { rolldown } from "rolldown";
 
 const [out] = process.argv.slice(2);
 const source = resolve("pkg/src");
-const client = join(source, "index.ts");
+
+/** Entries in the file of another one, which they need: each file takes time to open. */
+const within = { upstash: "redis" };
 const entries = Object.entries(JSON.parse(await readFile("pkg/entries.json", "utf8"))).map(
-  ([subpath, file]) => ({
-    subpath,
-    file,
-    name: subpath === "." ? "index" : subpath.slice("./".length),
-    isForWorkerd: file.startsWith("host/"),
-  }),
+  ([subpath, file]) => {
+    const name = subpath === "." ? "index" : subpath.slice("./".length);
+    const isForWorkerd = file.startsWith("host/");
+    return { subpath, path: join(source, file), file, name: within[name] ?? name, isForWorkerd };
+  },
 );
 
 /**
@@ -39,24 +40,29 @@ function reached(id, graph, seen = new Set()) {
 
 /** Whether a module needs wasm to run. */
 function needsWasm(id, graph) {
-  return [...reached(id, graph)].some((next) => next.includes(resolve("pkg/wasm")));
+  const isWasms = (each) => each.startsWith("\0started:") || each.includes(resolve("pkg/wasm"));
+  return [...reached(id, graph)].some(isWasms);
 }
 
 const wasmNames = new Set();
 
 /**
- * Where `#redis-script` is, and what differs from tree to tree: imports of `#x-wasm`, and sources such
- * as `x.workerd.ts` beside `x.ts`. An entry that another one imports stays a file of its own.
+ * The files to make, where `#redis-script` is, and what differs from tree to tree: imports of `#x-wasm`,
+ * and sources such as `x.workerd.ts` beside `x.ts`. A file that another one imports stays as it is.
  */
 function conditional(tree, meaning) {
   return {
     name: "conditional",
     resolveId(specifier, importer) {
-      if (specifier.startsWith(".") && specifier.endsWith(".js") && importer !== undefined) {
+      if (importer === undefined) return specifier;
+      if (specifier.startsWith(".") && specifier.endsWith(".js")) {
         const path = resolve(dirname(importer), specifier.replace(/js$/, ""));
         if (existsSync(`${path}${tree}.ts`)) return `${path}${tree}.ts`;
-        const entry = entries.find(({ file }) => join(source, file) === `${path}ts`);
-        if (entry !== undefined) return { id: `./${entry.name}.js`, external: true };
+        const entry = entries.find((each) => each.path === `${path}ts`);
+        const own = entries.find((each) => each.path === importer);
+        if (entry !== undefined && entry.name !== own?.name) {
+          return { id: `./${entry.name}.js`, external: true };
+        }
       }
       if (specifier === "#redis-script") return resolve("pkg/wasm/redis/script.js");
       const [, started] = /^#(.*)-wasm$/.exec(specifier) ?? [];
@@ -73,19 +79,39 @@ function conditional(tree, meaning) {
           export default () => compile("${await readFile(id, "base64")}");`;
         return { code, map: { mappings: "" } };
       }
+      const [, file] = /^\0file:(.*)$/.exec(id) ?? [];
+      if (file !== undefined) {
+        const exported = entries.filter((entry) => entry.name === file);
+        return exported.map(({ path }) => `export * from ${JSON.stringify(path)};`).join("\n");
+      }
       const [, name] = /^\0started:(.*)$/.exec(id) ?? [];
       if (name === undefined) return null;
-      const glue = JSON.stringify(resolve(`pkg/wasm/${name}/${name}.js`));
       const compiled = new WebAssembly.Module(await readFile(wasmFile(name)));
       const imports = WebAssembly.Module.imports(compiled).map((wanted) => wanted.name);
+      const glue = await readFile(`pkg/wasm/${name}/${name}.js`, "utf8");
       return `
         import module from "${name}_bg.wasm";
-        import { __wbg_set_wasm as setWasm, ${imports} } from ${glue};
-        import { start } from ${JSON.stringify(join(source, "wasm/start.ts"))};
-        start(module, { "./${name}_bg.js": { ${imports} } }, setWasm);
-        export * from ${glue};`;
+        import { lazy } from ${JSON.stringify(join(source, "wasm/lazy.ts"))};
+        ${withoutEffects(glue)}
+        let wasm = /* @__PURE__ */ lazy(
+          module,
+          { "./${name}_bg.js": { ${imports} } },
+          (exports) => { wasm = exports; },
+        );`;
     },
   };
+}
+
+/**
+ * wasm-bindgen's glue as a bundle can leave it out that needs none of its functions: no statement does
+ * anything when the module is read.
+ */
+function withoutEffects(glue) {
+  return [
+    ["\nlet wasm;", ""],
+    ["new FinalizationRegistry", "/* @__PURE__ */ new FinalizationRegistry"],
+    [/if \(Symbol\.dispose\).*/g, ""],
+  ].reduce((text, [from, to]) => text.replaceAll(from, to), glue);
 }
 
 function wasmFile(name) {
@@ -94,21 +120,24 @@ function wasmFile(name) {
 
 async function bundle(tree, meaning) {
   const here = entries.filter(({ isForWorkerd }) => tree === "workerd" || !isForWorkerd);
-  const paths = here.map(({ file }) => join(source, file));
-  const isShared = (id, graph) => paths.filter((path) => reached(path, graph).has(id)).length > 1;
-  const isClients = (id, graph) => reached(client, graph).has(id);
+  const input = Object.fromEntries(here.map(({ name }) => [name, `\0file:${name}`]));
+  const isReached = (file, id, graph) => reached(input[file], graph).has(id);
+  const isShared = (id, graph) =>
+    Object.keys(input).filter((file) => isReached(file, id, graph)).length > 1;
   const chunk = (id, graph) => {
     // A Worker may have the host alone: what loads wasm stays apart there.
     if (tree === "workerd") return isShared(id, graph) && !needsWasm(id, graph) ? "shared" : null;
-    // Elsewhere the client is one file, with what several entries share: each takes time to open.
-    const isCore = isClients(id, graph) || (isShared(id, graph) && !needsWasm(id, graph));
-    return isCore ? "core" : null;
+    // Elsewhere the client is one file, with what several others share.
+    const isClients = isReached("index", id, graph);
+    return isClients || (isShared(id, graph) && !needsWasm(id, graph)) ? "index" : null;
   };
   const bundled = await rolldown({
-    input: Object.fromEntries(here.map(({ name, file }) => [name, join(source, file)])),
+    input,
     external: /^cloudflare:/,
     platform: "neutral",
-    preserveEntrySignatures: "strict",
+    // What other files need of the client, it exports beside what its declarations have: to hide that
+    // would take another file.
+    preserveEntrySignatures: "allow-extension",
     resolve: { extensionAlias: { ".js": [".ts", ".js"] } },
     transform: { target: "es2022" },
     plugins: [conditional(tree, meaning)],

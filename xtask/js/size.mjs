@@ -7,11 +7,23 @@ import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 import { build } from "esbuild";
 
 const [condition, ...entries] = process.argv.slice(2);
+const sources = JSON.parse(await readFile("pkg/entries.json", "utf8"));
 const wasm = new Set();
 
+/** What an entry's declarations have: its file may export more, for other files. */
+async function exportsOf(entry) {
+  const source = join("pkg/src", sources[entry.replace("leasehold", ".")]);
+  const { metafile } = await build({ entryPoints: [source], metafile: true, write: false });
+  const [{ exports }] = Object.values(metafile.outputs);
+  return exports.join(", ");
+}
+
+const imports = await Promise.all(
+  entries.map(async (entry) => `export { ${await exportsOf(entry)} } from "${entry}";`),
+);
 const bundled = await build({
   stdin: {
-    contents: entries.map((entry) => `export * from "${entry}";`).join("\n"),
+    contents: imports.join("\n"),
     resolveDir: process.cwd(),
   },
   bundle: true,

@@ -79,10 +79,11 @@ function conditional(tree, meaning) {
           export default () => compile("${await readFile(id, "base64")}");`;
         return { code, map: { mappings: "" } };
       }
-      const [, file] = /^\0file:(.*)$/.exec(id) ?? [];
-      if (file !== undefined) {
-        const exported = entries.filter((entry) => entry.name === file);
-        return exported.map(({ path }) => `export * from ${JSON.stringify(path)};`).join("\n");
+      const [, paths] = /^\0together:(.*)$/.exec(id) ?? [];
+      if (paths !== undefined) {
+        return JSON.parse(paths)
+          .map((path) => `export * from ${JSON.stringify(path)};`)
+          .join("\n");
       }
       const [, name] = /^\0started:(.*)$/.exec(id) ?? [];
       if (name === undefined) return null;
@@ -120,7 +121,11 @@ function wasmFile(name) {
 
 async function bundle(tree, meaning) {
   const here = entries.filter(({ isForWorkerd }) => tree === "workerd" || !isForWorkerd);
-  const input = Object.fromEntries(here.map(({ name }) => [name, `\0file:${name}`]));
+  const input = {};
+  for (const [name, of] of Map.groupBy(here, (entry) => entry.name)) {
+    const paths = of.map(({ path }) => path);
+    input[name] = paths.length === 1 ? paths[0] : `\0together:${JSON.stringify(paths)}`;
+  }
   const isReached = (file, id, graph) => reached(input[file], graph).has(id);
   const isShared = (id, graph) =>
     Object.keys(input).filter((file) => isReached(file, id, graph)).length > 1;

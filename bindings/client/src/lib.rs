@@ -6,6 +6,7 @@
 
 extern crate alloc;
 
+mod occurrence;
 mod record;
 mod redis;
 mod settings;
@@ -13,13 +14,14 @@ mod settings;
 use alloc::string::String;
 
 use leasehold::clock::Clock;
-use leasehold::holder::{self, Delivery, Input, Ticket, TransportFailure};
-use leasehold::id::AttemptId;
+use leasehold::holder;
 use leasehold::protocol::{Invalid, Response};
 use leasehold::time::Instant;
 use leasehold_records::complaint;
 use leasehold_records::number::span;
 use wasm_bindgen::prelude::*;
+
+use occurrence::Occurrence;
 
 /// One lease at its holder, with the clock it decides by. What a step comes to is a record in JSON.
 #[wasm_bindgen]
@@ -31,7 +33,7 @@ pub struct Holder {
 #[wasm_bindgen]
 impl Holder {
     /// A holder for a lease that is to be had and kept as settings in JSON say. Whether they will do
-    /// tells `complaint`.
+    /// tells the first step.
     #[wasm_bindgen(constructor)]
     pub fn new(settings: &str) -> Self {
         Self {
@@ -40,90 +42,25 @@ impl Holder {
         }
     }
 
-    /// What is wrong with the settings: then nothing can be done with this.
-    pub fn complaint(&self) -> Option<String> {
-        self.machine.as_ref().err().map(complaint)
-    }
-
-    /// Sends the first attempt.
-    pub fn start(&mut self, monotonic_ms: f64, wall_ms: f64) -> String {
-        self.step(monotonic_ms, wall_ms, Input::Start)
-    }
-
-    /// Takes the answer to an attempt, as JSON. One that makes no sense counts as none.
-    pub fn answered(
+    /// Tells the machine what has happened, and what to do. `id` is the attempt's or the ticket, `text`
+    /// an answer or what is asked for, both as JSON; `retry_after_ms` may come with a failure.
+    pub fn step(
         &mut self,
         monotonic_ms: f64,
         wall_ms: f64,
-        attempt: u32,
-        response: &str,
-    ) -> String {
-        let attempt = AttemptId(attempt);
-        let input = match Response::from_json_to_holder(response) {
-            Ok(response) => Input::Answered(attempt, response),
-            Err(_) => Input::Failed(
-                attempt,
-                TransportFailure {
-                    delivery: Delivery::Unknown,
-                    retry_after: None,
-                },
-            ),
-        };
-        self.step(monotonic_ms, wall_ms, input)
-    }
-
-    /// Takes note of an attempt that got no answer.
-    pub fn failed(
-        &mut self,
-        monotonic_ms: f64,
-        wall_ms: f64,
-        attempt: u32,
-        never_delivered: bool,
+        occurrence: Occurrence,
+        id: u32,
+        text: &str,
         retry_after_ms: Option<f64>,
     ) -> String {
-        let failure = TransportFailure {
-            delivery: if never_delivered {
-                Delivery::Never
-            } else {
-                Delivery::Unknown
-            },
-            retry_after: retry_after_ms.map(span),
-        };
-        self.step(
-            monotonic_ms,
-            wall_ms,
-            Input::Failed(AttemptId(attempt), failure),
-        )
-    }
-
-    /// Takes note that nothing of what an attempt has sent so far was carried out, and that it is
-    /// about to be sent again.
-    pub fn resent(&mut self, monotonic_ms: f64, wall_ms: f64, attempt: u32) -> String {
-        self.step(monotonic_ms, wall_ms, Input::Resent(AttemptId(attempt)))
-    }
-
-    /// Does what is due.
-    pub fn wake(&mut self, monotonic_ms: f64, wall_ms: f64) -> String {
-        self.step(monotonic_ms, wall_ms, Input::Wake)
-    }
-
-    /// Stops waiting for the grant.
-    pub fn cancel(&mut self, monotonic_ms: f64, wall_ms: f64) -> String {
-        self.step(monotonic_ms, wall_ms, Input::Cancel)
-    }
-
-    /// Leaves the lease to whoever resumes it.
-    pub fn detach(&mut self, monotonic_ms: f64, wall_ms: f64) -> String {
-        self.step(monotonic_ms, wall_ms, Input::Detach)
-    }
-
-    /// Does what a request in JSON says with the lease, or says what is wrong with the request. How it
-    /// ended is told under the ticket.
-    pub fn ask(&mut self, monotonic_ms: f64, wall_ms: f64, ticket: u32, request: &str) -> String {
-        match settings::ask(request) {
-            Ok(ask) => self.step(monotonic_ms, wall_ms, Input::Ask(Ticket(ticket), ask)),
-            Err(invalid) => complaint(&invalid),
-        }
+        let now = self.now(monotonic_ms, wall_ms);
+        let stepped = self.machine.as_mut().map_err(|invalid| *invalid);
+        let stepped = stepped.and_then(|machine| {
+            let retry_after = retry_after_ms.map(span);
+            machine.handle(now, occurrence.input(id, text, retry_after)?);
+            Ok(record::drain(machine, now))
+        });
+        stepped.unwrap_or_else(|invalid| complaint(&invalid))
     }
 
     /// How long the lease can be trusted from now on.
@@ -144,17 +81,6 @@ impl Holder {
 
     fn now(&mut self, monotonic_ms: f64, wall_ms: f64) -> Instant {
         self.clock.sample(span(monotonic_ms), span(wall_ms))
-    }
-
-    fn step(&mut self, monotonic_ms: f64, wall_ms: f64, input: Input) -> String {
-        let now = self.now(monotonic_ms, wall_ms);
-        match &mut self.machine {
-            Ok(machine) => {
-                machine.handle(now, input);
-                record::drain(machine, now)
-            }
-            Err(invalid) => complaint(invalid),
-        }
     }
 }
 

@@ -11,6 +11,20 @@ use leasehold_records::complaint;
 use leasehold_records::number::span;
 use wasm_bindgen::prelude::*;
 
+/// What has happened to a call.
+#[wasm_bindgen]
+#[derive(Clone, Copy)]
+pub enum Happened {
+    /// It begins, or its rest is over.
+    Poll = "poll",
+    /// The same, while another call with the same op is under way.
+    Superseded = "superseded",
+    /// The server has refused the last command as a whole, and may take it otherwise.
+    Resend = "resend",
+    /// It is to wait on, by its answer.
+    Queued = "queued",
+}
+
 /// One request on its way to a Redis and back. What is to be done next is a record in JSON, or what is
 /// wrong with the request.
 #[wasm_bindgen]
@@ -24,37 +38,27 @@ impl RedisCall {
         Self(Call::new(request))
     }
 
-    /// What to do at the start, and after a rest; then another call with the same op may be under way.
-    pub fn poll(&mut self, now_ms: f64, is_superseded: bool) -> String {
-        self.step(now_ms, &|call, now| {
-            if is_superseded {
-                call.superseded(now)
-            } else {
-                call.poll(now)
-            }
-        })
-    }
-
-    /// What to do when the server has refused the last command as a whole, and may take it otherwise.
-    pub fn resend(&mut self, now_ms: f64) -> String {
-        self.step(now_ms, &|call, now| call.resend(now))
-    }
-
-    /// What to do after an answer that it is to wait on.
-    pub fn queued(&mut self, now_ms: f64, ahead: u32, quiet_ms: Option<f64>) -> String {
-        self.step(now_ms, &|call, now| {
-            call.queued(now, ahead, quiet_ms.map(span))
-        })
-    }
-
-    fn step(&mut self, now_ms: f64, step: &dyn Fn(&mut Call, Instant) -> Step) -> String {
-        match &mut self.0 {
-            Err(invalid) => complaint(invalid),
-            Ok(call) => {
-                let step = step(call, Instant::ZERO + span(now_ms));
-                Writer::of(|json| write(json, call, &step))
-            }
-        }
+    /// What to do now that this has happened; `ahead` and `quiet_ms` come with an answer that it is to
+    /// wait on.
+    pub fn step(
+        &mut self,
+        now_ms: f64,
+        happened: Happened,
+        ahead: u32,
+        quiet_ms: Option<f64>,
+    ) -> String {
+        let call = match &mut self.0 {
+            Err(invalid) => return complaint(invalid),
+            Ok(call) => call,
+        };
+        let now = Instant::ZERO + span(now_ms);
+        let step = match happened {
+            Happened::Queued => call.queued(now, ahead, quiet_ms.map(span)),
+            Happened::Resend => call.resend(now),
+            Happened::Superseded => call.superseded(now),
+            _ => call.poll(now),
+        };
+        Writer::of(|json| write(json, call, &step))
     }
 }
 

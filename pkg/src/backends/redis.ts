@@ -177,7 +177,7 @@ class RedisHost implements LeaseBackend {
     this.#wakers.set(op, waker);
     let channel: string | undefined;
     try {
-      let step: Step = JSON.parse(call.poll(clock.monotonic(), false));
+      let step: Step = JSON.parse(call.step(clock.monotonic(), "poll", 0));
       for (;;) {
         switch (step.type) {
           case undefined: {
@@ -190,7 +190,9 @@ class RedisHost implements LeaseBackend {
             throw unclear();
           case "rest":
             await waker.rest(step.gapMs, step.isHinted ? channel : undefined);
-            step = JSON.parse(call.poll(clock.monotonic(), waker.isSuperseded));
+            step = JSON.parse(
+              call.step(clock.monotonic(), waker.isSuperseded ? "superseded" : "poll", 0),
+            );
             break;
           case "send": {
             if (request.operation === "list") return await this.#list(request, sending);
@@ -200,10 +202,10 @@ class RedisHost implements LeaseBackend {
             const words = this.#words(request.key, asked, step);
             const answer = await this.#run(sending, step.timeoutMs, words);
             if (answer === "again") {
-              step = JSON.parse(call.resend(clock.monotonic()));
+              step = JSON.parse(call.step(clock.monotonic(), "resend", 0));
             } else if (answer.outcome === "queued") {
               const { waiters = 0, retryAfterMs } = answer;
-              step = JSON.parse(call.queued(clock.monotonic(), waiters, retryAfterMs));
+              step = JSON.parse(call.step(clock.monotonic(), "queued", waiters, retryAfterMs));
             } else {
               return answer;
             }

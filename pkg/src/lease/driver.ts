@@ -1,4 +1,4 @@
-import type { Holder } from "#client-wasm";
+import type { Holder, Occurrence } from "#client-wasm";
 import { Attempts } from "./attempts.js";
 import type { LeaseBackend } from "./backend.js";
 import { type Clock, unref } from "./clock.js";
@@ -38,7 +38,8 @@ export interface Asked {
   readonly keepMs?: number;
 }
 
-type Input = (machine: Holder, ...now: [monotonicMs: number, wallMs: number]) => string;
+/** About which attempt or ticket, with what in JSON, and when a failure lets us try again. */
+type Particulars = [id?: number, text?: string, retryAfterMs?: number];
 
 const BROKEN = { code: "UNAVAILABLE", reason: "internal-error" } as const;
 
@@ -60,13 +61,10 @@ export class Driver {
     this.#env = env;
     this.#audience = audience;
     this.#attempts = new Attempts(env.host, env.clock, {
-      answered: (attempt, response) =>
-        this.step((machine, ...now) => machine.answered(...now, attempt, response)),
+      answered: (attempt, response) => this.step("answered", attempt, response),
       failed: (attempt, { delivery, retryAfterMs }) =>
-        this.step((machine, ...now) =>
-          machine.failed(...now, attempt, delivery === "never", retryAfterMs),
-        ),
-      resending: (attempt) => this.step((machine, ...now) => machine.resent(...now, attempt)),
+        this.step(delivery === "never" ? "undelivered" : "unanswered", attempt, "", retryAfterMs),
+      resending: (attempt) => this.step("resent", attempt),
     });
   }
 
@@ -93,25 +91,34 @@ export class Driver {
   ask(asked: Asked): Promise<Settled> {
     const { ticket, outcome } = this.#asked.issue();
     try {
-      const text = JSON.stringify(asked);
-      this.step((machine, ...now) => machine.ask(...now, ticket, text));
+      this.step("ask", ticket, JSON.stringify(asked));
     } catch (error) {
       this.#asked.reject(ticket, error);
     }
     return outcome;
   }
 
-  /** Gives the machine an input, and does what it wants done. Throws if it calls an argument bad. */
-  step(input: Input): void {
+  /** Tells the machine something, and does what it wants done. Throws if it calls an argument bad. */
+  step(occurrence: Occurrence, ...particulars: Particulars): void {
     if (this.#machine !== undefined) {
-      this.#apply(this.#run(this.#machine, input));
+      this.#apply(this.#run(this.#machine, occurrence, ...particulars));
     }
   }
 
-  #run(machine: Holder, input: Input): Outputs {
+  #run(
+    machine: Holder,
+    occurrence: Occurrence,
+    ...[id = 0, text = "", retryAfterMs]: Particulars
+  ): Outputs {
     try {
-      const told: Outputs | Complaint = JSON.parse(input(machine, ...this.#now()));
-      if ("field" in told) throw invalid(told.field, told.message);
+      const told: Outputs | Complaint = JSON.parse(
+        machine.step(...this.#now(), occurrence, id, text, retryAfterMs),
+      );
+      if ("field" in told) {
+        // Without settings that will do it is no machine.
+        if (occurrence !== "ask") this.#free();
+        throw invalid(told.field, told.message);
+      }
       return told;
     } catch (error) {
       if (error instanceof LeaseError) {
@@ -138,10 +145,7 @@ export class Driver {
 
   #apply({ state, sends, drops, events, wakeInMs }: Outputs): void {
     this.#state = state;
-    if (events.some(({ type }) => type === "closed")) {
-      this.#machine?.free();
-      this.#machine = undefined;
-    }
+    if (events.some(({ type }) => type === "closed")) this.#free();
     this.#audience.take(state, events);
     for (const event of events) {
       if (event.type !== "settled") continue;
@@ -157,6 +161,11 @@ export class Driver {
     this.#audience.tell();
   }
 
+  #free(): void {
+    this.#machine?.free();
+    this.#machine = undefined;
+  }
+
   #arm(ms: number | undefined): void {
     const { clock, keepProcessAlive } = this.#env;
     if (this.#timer !== undefined) {
@@ -168,7 +177,7 @@ export class Driver {
     }
     this.#timer = clock.setTimeout(() => {
       this.#timer = undefined;
-      this.step((machine, ...now) => machine.wake(...now));
+      this.step("wake");
     }, ms);
     if (!keepProcessAlive && this.#isAtRest) {
       unref(this.#timer);

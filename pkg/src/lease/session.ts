@@ -81,11 +81,16 @@ export class Session {
     });
   }
 
-  /** Sends the first attempt. The promise is of the lease. */
+  /** Sends the first attempt. The promise is of the lease. Throws if the machine's settings are bad. */
   start(): Promise<Lease> {
     if (!this.#driver.isClosed) {
       this.#env.open?.add(this);
-      this.#driver.step((machine, ...now) => machine.start(...now));
+      try {
+        this.#driver.step("start");
+      } catch (error) {
+        this.#env.open?.delete(this);
+        throw error;
+      }
     }
     return this.#granted.promise;
   }
@@ -95,7 +100,7 @@ export class Session {
     if (this.#state === "acquiring") {
       this.#granted.reject(reason);
       this.#announcements.add({ type: "failed", key: this.key, error: reason });
-      this.#driver.step((machine, ...now) => machine.cancel(...now));
+      this.#driver.step("cancel");
     }
   }
 
@@ -119,7 +124,7 @@ export class Session {
   /** Looks at the clock: a lease whose term is over is lost from here on. */
   look(): void {
     if (this.isOverdue) {
-      this.#driver.step((machine, ...now) => machine.wake(...now));
+      this.#driver.step("wake");
     }
   }
 
@@ -260,7 +265,7 @@ export class Session {
 
   detach(): LeaseHandle {
     this.#assertUnshared();
-    this.#driver.step((machine, ...now) => machine.detach(...now));
+    this.#driver.step("detach");
     const { holder, ttlMs } = this.#terms;
     return this.#handleOf({
       holder,

@@ -72,12 +72,14 @@ export function onAbort(
     return () => {};
   }
   const aborted = () => abort(signal.reason);
+  let isAborted: boolean;
   try {
-    if (signal.aborted) aborted();
-    else signal.addEventListener("abort", aborted, { once: true });
+    isAborted = signal.aborted;
+    if (!isAborted) signal.addEventListener("abort", aborted, { once: true });
   } catch (cause) {
     throw invalid("signal", "must be an AbortSignal that can be listened to", cause);
   }
+  if (isAborted) aborted();
   return () => {
     try {
       signal.removeEventListener("abort", aborted);

@@ -20,7 +20,7 @@ test("a trap while a lease is held is a loss, told at once", async () => {
   const { clock, client } = bench();
   const lease = await within(clock, 20, client.acquire("k", { ttlMs: 1_000 }));
   const released = () => lease.release();
-  holder.holder_wake = trap;
+  holder.holder_step = trap;
   await clock.advance(400);
   assert.equal(lease.state, "lost");
   leaseError("LOST", { reason: "internal-error" })(lease.signal.reason);
@@ -31,8 +31,8 @@ test("a trap while a lease is held is a loss, told at once", async () => {
 
 test("a trap while a lease is sought fails the acquire", async () => {
   const { clock, client } = bench();
-  holder.holder_answered = trap;
   const acquired = client.acquire("k");
+  holder.holder_step = trap;
   await assert.rejects(
     within(clock, 20, acquired),
     leaseError("UNAVAILABLE", { reason: "internal-error" }),
@@ -43,7 +43,7 @@ test("a trap in a call fails that call and whatever else is awaited", async () =
   const { clock, client } = bench();
   const lease = await within(clock, 20, client.acquire("k", { ttlMs: 1_000 }));
   const verified = follow(lease.verify());
-  holder.holder_ask = trap;
+  holder.holder_step = trap;
   const renewed = follow(lease.renew());
   await clock.advance(10);
   for (const standing of [verified, renewed]) {

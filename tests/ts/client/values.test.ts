@@ -139,11 +139,14 @@ for (const [name, options, reason] of [
   ["t2 before t1", { renewal: { t1: 0.5, t2: 0.4 } }, "renewal"],
   ["an unknown renew", { renew: "sometimes" }, "renew"],
 ] as const) {
-  test(`${name} is INVALID`, async () => {
+  test(`${name} is INVALID, with a signal that has aborted as well`, async () => {
     const { host, client } = bench();
-    const acquired = client.acquire("k", options as AcquireOptions);
-    await assert.rejects(acquired, leaseError("INVALID", { reason }));
+    for (const signal of [undefined, AbortSignal.abort()]) {
+      const acquired = client.acquire("k", { ...options, signal } as AcquireOptions);
+      await assert.rejects(acquired, leaseError("INVALID", { reason }));
+    }
     assert.equal(host.requests.length, 0);
+    assert.deepEqual(await client.close(), { released: [], unconfirmed: [] });
   });
 }
 

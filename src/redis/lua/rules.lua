@@ -31,9 +31,9 @@ local function settle(r)
   now = math.max(time[1] * 1000000 + time[2], r.at)
   r.at = now
   r.offers = math.min(r.offers, now + MEMORY)
-  -- A pattern is tried at each byte, which a plain text is not.
-  if string.find(r.past, SOMETIME, 1, true) then
-    r.past = string.gsub(r.past, string.rep('%?', 16), stamp(now))
+  -- One by one, since a pattern is tried at each byte, which a plain text is not.
+  while string.find(r.past, SOMETIME, 1, true) do
+    r.past = string.gsub(r.past, '%?+', stamp(now), 1)
   end
   while r.past ~= '' and tonumber(string.sub(r.past, AT - PAST - 1)) + MEMORY <= now do
     r.past = string.sub(r.past, 1, -PAST - 1)

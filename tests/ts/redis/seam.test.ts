@@ -63,7 +63,7 @@ describe("Redis seam: a client of one's own", () => {
     assert.equal(heard.length, 1);
     const [{ channel, onMessage, signal } = assert.fail()] = heard;
     assert.match(channel, /^leasehold:wake:[0-9a-f]{16}$/);
-    assert.ok(signal.aborted);
+    await eventually("it listens no more", () => signal.aborted);
     onMessage();
     await lease.verify();
     await lease.release();

@@ -49,10 +49,14 @@ export class Waker {
     if (channel !== undefined) this.#hinted = false;
   }
 
-  /** Nobody rests any more. */
+  /** Nobody rests any more. To end a stream takes a while, for which no answer is to wait. */
   stop(): void {
-    this.#listening?.unlink();
-    this.#listening?.abort();
+    const listening = this.#listening;
+    if (listening === undefined) return;
+    setTimeout(() => {
+      listening.unlink();
+      listening.abort();
+    });
   }
 
   #listen(channel: string): void {
